@@ -71,6 +71,7 @@ const simulation = ({ schedules }: Mutation, from: number, to: number): string[]
   ...(schedules?.disks === true ? ['--disks'] : []),
   ...(schedules?.isCopied === true ? ['--replicas'] : []),
   ...(schedules?.isEvaluated === true ? ['--evaluated'] : []),
+  ...(schedules?.hasDeltas === true ? ['--deltas'] : []),
   ...(schedules?.faults === undefined ? [] : ['--faults', schedules.faults.join(',')]),
 ];
 

@@ -10,7 +10,8 @@
 set -u
 simulations() {
   local mode kind
-  for kind in '' -disks -continued -evaluated -copies -copies-disks -copies-continued -copies-evaluated; do
+  for kind in '' -disks -continued -evaluated -deltas -copies -copies-disks -copies-continued -copies-evaluated \
+    -copies-deltas; do
     for mode in async sync; do echo "sim-$mode$kind"; done
   done
 }
@@ -84,9 +85,11 @@ run_step() {
     sim-*-copies-disks) run_sim --mode=$mode --replicas --disks ;;
     sim-*-copies-continued) run_sim --mode=$mode --replicas --continued ;;
     sim-*-copies-evaluated) run_sim --mode=$mode --replicas --evaluated ;;
+    sim-*-copies-deltas) run_sim --mode=$mode --replicas --disks --deltas ;;
     sim-*-copies) run_sim --mode=$mode --replicas ;;
     sim-*-disks) run_sim --mode=$mode --disks ;;
     sim-*-continued) run_sim --mode=$mode --continued ;;
+    sim-*-deltas) run_sim --mode=$mode --disks --deltas ;;
     sim-*-evaluated) run_sim --mode=$mode --evaluated ;;
     sim-*) run_sim --mode=$mode ;;
     properties) run_properties ;;

@@ -4,8 +4,8 @@
  * `--mode sync` runs jobs in sync mode; `--disks` lets disks fail, too; `--faults KIND,KIND` injects only these;
  * `--until-violation` ends at the first one; `--continued` gives each job fewer passes at first, and the rest when it
  * has ended; `--replicas` gives each unit copies; `--evaluated` evaluates the job while it trains, and may end it
- * early. `--minutes N --go-on FILE` in place of `--seeds` goes on for so long from the seed that FILE names, and leaves
- * the next one there.
+ * early; `--deltas` saves often, mostly changes only. `--minutes N --go-on FILE` in place of `--seeds` goes on for so
+ * long from the seed that FILE names, and leaves the next one there.
  */
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -39,6 +39,7 @@ interface Kind {
   readonly isContinued: boolean;
   readonly isCopied: boolean;
   readonly isEvaluated: boolean;
+  readonly hasDeltas: boolean;
 }
 
 interface Work extends Share, Kind {}
@@ -172,6 +173,7 @@ if (isMainThread) {
       continued: { type: 'boolean', default: false },
       replicas: { type: 'boolean', default: false },
       evaluated: { type: 'boolean', default: false },
+      deltas: { type: 'boolean', default: false },
       faults: { type: 'string' },
       'until-violation': { type: 'boolean', default: false },
       jobs: { type: 'string', default: String(availableParallelism()) },
@@ -183,7 +185,8 @@ if (isMainThread) {
   const isCopied = values.replicas;
   const usual = isCopied ? copiedMix(values.disks) : values.disks ? usualDiskMix(mode) : usualMix(mode);
   const mix = values.faults === undefined ? usual : onlyFaults(usual, values.faults.split(','));
-  const kind = { mode, mix, isContinued: values.continued, isCopied, isEvaluated: values.evaluated };
+  const { continued: isContinued, evaluated: isEvaluated, deltas: hasDeltas } = values;
+  const kind = { mode, mix, isContinued, isCopied, isEvaluated, hasDeltas };
   const goOn = parseGoOn(values.minutes, values['go-on']);
   const minutes = goOn?.minutes ?? Number.POSITIVE_INFINITY;
   const options = { jobs: Number(values.jobs), isUntilViolation: values['until-violation'], minutes };

@@ -133,6 +133,8 @@ export const LIMITS = {
   tableBytes: 2 ** 50,
   /** Updates that an admission rule may count. */
   admissionCount: 1_000_000,
+  /** Size of the deltas on a base, as a share of the base. */
+  deltaShare: 10,
   /** Sums of metrics that a pserver keeps in sync mode: of passes, and of the job at some rounds. */
   keptMetrics: 196,
   /** Points of a curve of training, and of evaluations: the value of `/history` is below `historyBytes` then. */

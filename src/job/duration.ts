@@ -9,6 +9,13 @@ export function parseDurationMs(text: string): number | undefined {
   return Math.round(Number(match[1]) * unitMs);
 }
 
+/** Milliseconds of a text that the schema has accepted. */
+export function durationMs(text: string): number {
+  const value = parseDurationMs(text);
+  if (value === undefined) throw new Error(`not a duration, although the schema accepted it: ${text}`);
+  return value;
+}
+
 /** The shortest exact spelling: 90000 → `90s`, 600000 → `10m`. */
 export function formatDurationMs(ms: number): string {
   for (const unit of ['d', 'h', 'm', 's'] as const) {

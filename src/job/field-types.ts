@@ -20,6 +20,7 @@ export const DURATION_FIELDS: ReadonlySet<string> = new Set([
   'tasks.timeout',
   'tasks.timeoutFloor',
   'checkpoint.interval',
+  'checkpoint.delta.interval',
 ]);
 
 /** Text such as `5s`, checked against the bounds; the resolved job has it in milliseconds. */

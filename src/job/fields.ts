@@ -418,6 +418,20 @@ export const checkpointInterval = z
     "Time from the end of a pserver's checkpoint to the start of the next one; 100ms to 24h. `off` disables saving by time.",
   );
 
+export const deltaFields = {
+  maxShare: positive()
+    .max(LIMITS.deltaShare)
+    .default(0.5)
+    .describe('Size of the deltas on one base, as a share of the base. Above it, the next checkpoint is a base.'),
+};
+export const deltaInterval = duration(100, 24 * HOUR_MS)
+  .default('1m')
+  .describe(
+    "Time from the end of a pserver's checkpoint to the start of the next one; 100ms to 24h, less than `checkpoint.interval`.",
+  );
+export const deltaAbout =
+  'Saves deltas: checkpoints with only the rows that changed since the checkpoint before. `checkpoint.interval` is then the time between bases, which have all rows.';
+
 const commands = () => z.array(z.string().min(1).max(LIMITS.hookCharacters)).max(LIMITS.hookCommands).default([]);
 
 export const hookFields = {

@@ -9,6 +9,7 @@ import { hasLearningRate } from '../tensor/optimizer.ts';
 import { classWeightRules } from './class-weight-rules.ts';
 import { brokenColumnRules } from './column-rules.ts';
 import { resolveColumns } from './columns.ts';
+import { durationMs } from './duration.ts';
 import { evaluationRules } from './evaluation-rules.ts';
 import { mostAhead } from './pull-ahead.ts';
 import type { JobFile } from './schema.ts';
@@ -41,6 +42,7 @@ const rulesOfModel = (file: JobFile, outline: ModelOutline): RuleBroken[] => [
   ...modelRules(file, outline),
   ...columnRules(file, outline),
   ...parameterRules(file, outline),
+  ...deltaRules(file, outline),
   ...emptyRules(file),
   ...evictionRules(file),
   ...stalenessRules(file, outline),
@@ -260,6 +262,21 @@ function emptyRules(file: JobFile): RuleBroken[] {
       Object.keys(settings).length > 0 ? [] : [{ path: [section, name], message: 'expected at least one setting' }],
     ),
   );
+}
+
+function deltaRules({ checkpoint: { interval, delta } }: JobFile, { tables }: ModelOutline): RuleBroken[] {
+  if (delta === undefined) return [];
+  const broken: RuleBroken[] = [];
+  if (tables.length === 0)
+    broken.push({
+      path: ['checkpoint', 'delta'],
+      message: 'expected a model with sparse tables: others save all values',
+    });
+  if (interval !== 'off' && durationMs(delta.interval) >= durationMs(interval)) {
+    const message = `expected less than checkpoint.interval (${interval}), which is the time between bases`;
+    broken.push({ path: ['checkpoint', 'delta', 'interval'], message });
+  }
+  return broken;
 }
 
 function evictionRules({ tables }: JobFile): RuleBroken[] {

@@ -14,7 +14,7 @@ import { taskOf } from '../model/registry.ts';
 import type { TrainingChoice } from '../tensor/optimizer.ts';
 import { parseByteSize } from './byte-size.ts';
 import { resolveColumns, resolveDialect, resolvedColumnsSchema, resolvedDialectSchema } from './columns.ts';
-import { parseDurationMs } from './duration.ts';
+import { durationMs } from './duration.ts';
 import { evaluationFields } from './evaluation.ts';
 import {
   blocksSchema,
@@ -22,6 +22,9 @@ import {
   checkpointInterval,
   clusterCounts,
   dataFields,
+  deltaAbout,
+  deltaFields,
+  deltaInterval,
   hookFields,
   jobName,
   leaseTtl,
@@ -65,7 +68,14 @@ export const jobFileSchema = z.strictObject({
   cluster: optionalSection({ ...clusterCounts, leaseTtl }, 'The processes of the job.'),
   tasks: optionalSection({ ...taskCounts, timeout: taskTimeout, timeoutFloor }, 'What to do if tasks fail.'),
   checkpoint: optionalSection(
-    { ...checkpointFields, interval: checkpointInterval },
+    {
+      ...checkpointFields,
+      interval: checkpointInterval,
+      delta: z
+        .strictObject({ interval: deltaInterval, ...deltaFields })
+        .optional()
+        .describe(deltaAbout),
+    },
     'When and where parameters are saved.',
   ),
   hooks: optionalSection(hookFields, 'Commands to run before the first pass and after the last.'),
@@ -119,7 +129,11 @@ export const jobSchema = z.strictObject({
     .optional(),
   cluster: z.strictObject({ ...clusterCounts, leaseTtlMs: ms }),
   tasks: z.strictObject({ ...taskCounts, timeoutMs: z.union([z.literal('auto'), ms]), timeoutFloorMs: ms }),
-  checkpoint: z.strictObject({ ...checkpointFields, intervalMs: z.union([z.literal('off'), ms]) }),
+  checkpoint: z.strictObject({
+    ...checkpointFields,
+    intervalMs: z.union([z.literal('off'), ms]),
+    delta: z.strictObject({ intervalMs: ms, ...deltaFields }).optional(),
+  }),
   hooks: z.strictObject(hookFields),
   warmStart: z.strictObject(warmStartFields).optional(),
 });
@@ -146,7 +160,6 @@ export function parseJob(value: unknown): Job {
 export function resolveJob(file: JobFile): Job {
   const { leaseTtl: lease, ...counts } = file.cluster;
   const { timeout, timeoutFloor: floor, ...failures } = file.tasks;
-  const { interval, ...kept } = file.checkpoint;
   return {
     name: file.name,
     data: {
@@ -180,9 +193,17 @@ export function resolveJob(file: JobFile): Job {
       timeoutMs: timeout === 'auto' ? timeout : durationMs(timeout),
       timeoutFloorMs: durationMs(floor),
     },
-    checkpoint: { ...kept, intervalMs: interval === 'off' ? interval : durationMs(interval) },
+    checkpoint: resolvedCheckpoint(file.checkpoint),
     hooks: file.hooks,
     ...(file.warmStart === undefined ? {} : { warmStart: file.warmStart }),
+  };
+}
+
+function resolvedCheckpoint({ interval, delta, ...rest }: JobFile['checkpoint']): Job['checkpoint'] {
+  return {
+    ...rest,
+    intervalMs: interval === 'off' ? interval : durationMs(interval),
+    ...(delta && { delta: { maxShare: delta.maxShare, intervalMs: durationMs(delta.interval) } }),
   };
 }
 
@@ -226,12 +247,6 @@ export function selectionOf({ data, training }: Job, part: Selection['part']): S
 
 function asList(paths: string | string[] | undefined): string[] {
   return paths === undefined ? [] : typeof paths === 'string' ? [paths] : paths;
-}
-
-function durationMs(text: string): number {
-  const value = parseDurationMs(text);
-  if (value === undefined) throw new Error(`not a duration, although the schema accepted it: ${text}`);
-  return value;
 }
 
 /** JSON Schema (draft 2020-12) of the job file, for editors. Committed as docs/job.schema.json. */

@@ -101,6 +101,8 @@ export interface TrainingChoice {
   readonly blocks?: Readonly<Record<string, ParameterChoice>>;
   /** Required if a table has a `maxBytes`. */
   readonly cluster?: { readonly shards: number };
+  /** With deltas, all tables have a `seen`: it tells which rows have changed since a file before. */
+  readonly checkpoint?: { readonly delta?: object | undefined };
 }
 
 /** value − rate × (−statistic + value): the penalty takes the value as it is when a push comes, however stale. */
@@ -116,7 +118,8 @@ export function trainedSpec({ dense, sparse }: ParameterSpec, choice: TrainingCh
     }),
     sparse: sparse.map((one) => {
       const { optimizer = choice.optimizer, ...rules } = ownOf(choice.tables, one.name);
-      return { ...one, optimizer, ...tableRules(rules, choice.cluster?.shards) };
+      const hasDeltas = choice.checkpoint?.delta !== undefined;
+      return { ...one, optimizer, ...(hasDeltas && { hasSeen: true }), ...tableRules(rules, choice.cluster?.shards) };
     }),
   };
 }

@@ -179,7 +179,9 @@ export interface LoadUsable {
 /** Loads each shard from the first usable one of these files of one pserver. */
 export function loadUsable(generations: readonly Generation[], options: LoadUsable): Promise<LoadOutcome> {
   const { place, expected, shards = allShards(expected).filter((shard) => shard !== 5), ...rest } = options;
-  const files = generations.map((generation) => ({ index: place.index, generation }));
+  const files = generations.map((generation, at) => {
+    return { index: place.index, generation, earlier: generations.slice(at + 1) };
+  });
   return loadFirstUsable(newestFirst(files, shards), { ...rest, expected, folder: place.folder });
 }
 

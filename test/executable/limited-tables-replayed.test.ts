@@ -8,8 +8,8 @@ import { expect, test } from 'vitest';
 import type { JobResult } from '../../src/cluster/job/job-result.ts';
 import { openPlace, type Place, resultOf } from './harness.ts';
 import { expectEvents, type Fault, runThroughFaults, SLOWLY } from './logged/faults.ts';
-import { JOB, SYNC, WITH_BAD_TASKS, writeJob } from './logged/limited-job.ts';
-import { candidatesIn, expectReplayed, stop } from './logged/logged-run.ts';
+import { DELTAS, JOB, SYNC, WITH_BAD_TASKS, writeJob } from './logged/limited-job.ts';
+import { candidatesIn, deltasLoaded, expectReplayed, stop } from './logged/logged-run.ts';
 import { JOB_FOLDER, startRun } from './run.ts';
 
 const COPIED = { pservers: 2, trainers: 2, replicas: 2 };
@@ -52,21 +52,26 @@ async function stoppedTwice(place: Place, job: string): Promise<JobResult> {
   return resultOf((await startRun(place, job, '', JOB.name)).running);
 }
 
-test('async mode: each shard is what the reference makes of its log', async () => {
+test.each([
+  ['bases', false],
+  ['deltas', true],
+])('async mode, with %s: each shard is what the reference makes of its log', async (_, hasDeltas) => {
   const place = openPlace();
-  const job = writeJob(place, WITH_BAD_TASKS, COPIED);
-  const result = await runThroughFaults({ place, job, slowly: SLOWLY.async, faults: FAULTS.async });
+  const job = writeJob(place, { ...WITH_BAD_TASKS, ...(hasDeltas ? DELTAS : {}) }, COPIED);
+  const result = await runThroughFaults({ place, job, slowly: SLOWLY.async, faults: FAULTS.async, hasDeltas });
+  if (hasDeltas) expect(deltasLoaded(place)).toBeGreaterThan(0);
   expect(result.records.lost).toBe(0);
   const facts = await expectReplayed(place, result);
   expectEvents(facts, true);
   expect(facts.closes).toBeGreaterThan(0);
 });
 
-test('sync mode: the same, and the digests are those of one pserver and one trainer', async () => {
-  const expected = await plainDigests(SYNC);
+test('sync mode, with deltas: the same, and the digests are those of one pserver and one trainer', async () => {
+  const expected = await plainDigests({ ...SYNC, ...DELTAS });
   const place = openPlace();
-  const job = writeJob(place, SYNC, COPIED);
-  const result = await runThroughFaults({ place, job, slowly: SLOWLY.sync, faults: FAULTS.sync });
+  const job = writeJob(place, { ...SYNC, ...DELTAS }, COPIED);
+  const result = await runThroughFaults({ place, job, slowly: SLOWLY.sync, faults: FAULTS.sync, hasDeltas: true });
+  expect(deltasLoaded(place)).toBeGreaterThan(0);
   expect(digestsIn(result)).toEqual(expected);
   const facts = await expectReplayed(place, result);
   // Each pass has all ids again.

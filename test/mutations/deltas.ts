@@ -4,6 +4,11 @@ import type { Mutation } from './mutation.ts';
 const CHAINS = ['test/roles/pserver/files/deltas.test.ts'];
 const PARENTS = ['test/roles/pserver/files/delta-parents.test.ts'];
 const LOADING = ['test/checkpoint/load/load-changes.test.ts'];
+const SAVES = {
+  file: 'src/roles/pserver/files/snapshots.ts',
+  tests: ['test/roles/pserver/files/delta-saves.test.ts'],
+};
+const CUTS = ['test/roles/pserver/modes/rounds/cut-saves.test.ts'];
 const RETENTION = ['test/checkpoint/registry/chains.test.ts'];
 
 export const DELTAS: readonly Mutation[] = [
@@ -167,5 +172,65 @@ export const DELTAS: readonly Mutation[] = [
     find: 'if (!isDelta(generation)) bases += 1;',
     replace: 'bases += 1;',
     tests: RETENTION,
+  },
+  {
+    ...SAVES,
+    rule: 'a base is saved where one is asked for',
+    find: " || kind === 'base' || kind === 'last'",
+    replace: '',
+  },
+  {
+    ...SAVES,
+    rule: 'a base is due when its deltas are too large',
+    find: 'withLink(this.#chain, { isDelta, bytes }',
+    replace: 'withLink(this.#chain, { isDelta, bytes: 0 }',
+  },
+  {
+    ...SAVES,
+    rule: 'a published file becomes the parent',
+    find: '    this.parents?.published(uuid, positions);\n',
+    replace: '',
+  },
+  {
+    rule: 'a delta of a cut has as gone what went before the cut',
+    file: 'src/roles/pserver/modes/rounds/cut-saves.ts',
+    find: 'momentOf, mark, rounds',
+    replace: 'momentOf, rounds',
+    tests: CUTS,
+  },
+  {
+    rule: 'a cut that is to be of bases is not taken for saved by a file that may be a delta',
+    file: 'src/roles/pserver/modes/rounds/cut-saves.ts',
+    find: "const isWanted = kind !== 'base' || newest?.kind === 'base';",
+    replace: 'const isWanted = true;',
+    tests: CUTS,
+  },
+  {
+    rule: 'removals are kept for a cut until its file is written',
+    file: 'src/roles/pserver/modes/rounds/cut-saves.ts',
+    find: '      deltas?.endView();\n',
+    replace: '',
+    tests: CUTS,
+  },
+  {
+    rule: 'the last checkpoint of a job is a base',
+    file: 'src/roles/pserver/modes/rounds/save-last.ts',
+    find: "kind === 'last' ? 'base' : kind",
+    replace: "kind === 'last' ? 'due' : kind",
+    tests: ['test/roles/pserver/modes/rounds/save-last.test.ts'],
+  },
+  {
+    rule: 'the last cut of a job is of bases',
+    file: 'src/roles/master/rounds/cuts.ts',
+    find: "{ round, mode: 'base' }",
+    replace: '{ round, mode: undefined }',
+    tests: ['test/roles/master/rounds/cuts.test.ts'],
+  },
+  {
+    rule: 'all rows of a job with deltas have a seen',
+    file: 'src/tensor/optimizer.ts',
+    find: '...(hasDeltas && { hasSeen: true }), ',
+    replace: '',
+    tests: ['test/job/deltas.test.ts'],
   },
 ];

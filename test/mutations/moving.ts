@@ -161,8 +161,8 @@ export const MOVING: readonly Mutation[] = [
   {
     rule: 'a cut that is waited for is refused when the units are others, in time for another request',
     file: 'src/roles/pserver/modes/rounds/rounds.ts',
-    find: '        this.#checkUnits(header);\n        return this.#cuts.of(round)',
-    replace: '        return this.#cuts.of(round)',
+    find: '        this.#checkUnits(header);\n        return this.#cuts.of(round, mode)',
+    replace: '        return this.#cuts.of(round, mode)',
     tests: ['test/roles/pserver/modes/rounds/groups.test.ts'],
   },
   {

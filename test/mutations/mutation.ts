@@ -18,6 +18,8 @@ export interface Mutation {
     readonly isCopied?: boolean;
     /** The job is evaluated while it trains. */
     readonly isEvaluated?: boolean;
+    /** Most files have changes only. */
+    readonly hasDeltas?: boolean;
     /** Only these faults. Default: the usual mix. */
     readonly faults?: readonly FaultKind[];
     /** How many are tried. */

@@ -48,6 +48,13 @@ export const PSERVER_REPLICAS: readonly Mutation[] = [
     replace: '',
   },
   {
+    ...COMMITTED,
+    rule: 'committed updates are applied in the order of each unit, not in that of their arrival',
+    find: 'queues.get(unit)![0] === payload;',
+    replace: 'queues.get(unit)!.includes(payload);',
+    schedules: { mode: 'async', disks: true, isCopied: true, hasDeltas: true, count: 40 },
+  },
+  {
     ...PLACED,
     rule: 'an update that a unit has dropped is not told as one that counts',
     find: '      placed.isFailed = true;\n',
@@ -145,12 +152,6 @@ export const PSERVER_REPLICAS: readonly Mutation[] = [
     rule: 'the time in which this process was cut off from the store does not count as silence of others',
     find: '!isHeld() || ',
     replace: '',
-  },
-  {
-    ...COMMITTED,
-    rule: 'updates are applied in the order in which they were placed',
-    find: 'sort(([a], [b]) => a.order - b.order)',
-    replace: 'sort(([a], [b]) => b.order - a.order)',
   },
   {
     ...HAND_OVERS,

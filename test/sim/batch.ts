@@ -88,6 +88,9 @@ const COPIES: readonly string[] = [
 /** The same of async mode only: a sum of a round that is dropped is placed again, and no trainer is told. */
 const COPIES_IN_ASYNC: readonly string[] = ['refused ReplicaFailed'];
 
+/** Where files have changes only. */
+export const DELTAS: readonly string[] = ['delta', 'deltas loaded'];
+
 /** Of jobs that are evaluated while they train. */
 export const EVALUATED: readonly string[] = ['model kept', 'model scored', 'job ended early'];
 
@@ -98,6 +101,7 @@ export interface BatchOptions {
   readonly isContinued?: boolean;
   readonly isCopied?: boolean;
   readonly isEvaluated?: boolean;
+  readonly hasDeltas?: boolean;
   readonly onSchedule?: (seed: number, violations: readonly string[]) => void;
 }
 

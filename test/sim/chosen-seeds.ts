@@ -12,6 +12,8 @@ export const CHOSEN_SEEDS: Readonly<Record<Mode, Readonly<Record<Kind, readonly 
     'continued with copies': [0, 25],
     evaluated: [0, 8, 12, 31, 38, 39],
     'evaluated with copies': [0, 37],
+    deltas: [0, 14, 21],
+    'deltas and copies': [0, 24, 38],
   },
   sync: {
     usual: [0],
@@ -22,6 +24,8 @@ export const CHOSEN_SEEDS: Readonly<Record<Mode, Readonly<Record<Kind, readonly 
     'continued with copies': [0],
     evaluated: [0, 17, 21, 24, 25],
     'evaluated with copies': [0],
+    deltas: [0, 21, 36],
+    'deltas and copies': [0, 2],
   },
 };
 

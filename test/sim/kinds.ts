@@ -1,5 +1,5 @@
 /** A few schedules of every kind, for each commit; thousands more are run by `node scripts/sim.ts`. */
-import { addCounts, type BatchOptions, EVALUATED, missingIn, runBatch } from './batch.ts';
+import { addCounts, type BatchOptions, DELTAS, EVALUATED, missingIn, runBatch } from './batch.ts';
 import { CHOSEN_SEEDS, RARE } from './chosen-seeds.ts';
 import { copiedMix, usualDiskMix, usualMix } from './fault-kinds.ts';
 import type { Mode } from './mode.ts';
@@ -17,6 +17,8 @@ export const KINDS = [
   'continued with copies',
   'evaluated',
   'evaluated with copies',
+  'deltas',
+  'deltas and copies',
 ] as const;
 export type Kind = (typeof KINDS)[number];
 
@@ -39,6 +41,10 @@ export function optionsOf(kind: Kind, mode: Mode): Omit<BatchOptions, 'seeds'> {
       return { mode, mix: usualMix(mode), isEvaluated: true };
     case 'evaluated with copies':
       return { mode, mix: copiedMix(false), isEvaluated: true, isCopied: true };
+    case 'deltas':
+      return { mode, mix: usualDiskMix(mode), hasDeltas: true };
+    case 'deltas and copies':
+      return { mode, mix: copiedMix(true), hasDeltas: true, isCopied: true };
   }
 }
 
@@ -59,8 +65,8 @@ export function shownBy(kind: Kind, mode: Mode, counts: ReadonlyMap<string, numb
 /** Everything that happens in schedules of any of the kinds, and is not among these. */
 export function missingInAll(counts: ReadonlyMap<string, number>, mode: Mode): string[] {
   const mixes = [usualMix(mode), usualDiskMix(mode), copiedMix(false)];
-  const evaluated = [...EVALUATED, ...BETWEEN[mode].map(whileEvaluated)].filter((what) => !counts.has(what));
-  return [...new Set([...mixes.flatMap((mix) => missingIn(counts, mode, mix)), ...evaluated])];
+  const others = [...EVALUATED, ...BETWEEN[mode].map(whileEvaluated), ...DELTAS].filter((what) => !counts.has(what));
+  return [...new Set([...mixes.flatMap((mix) => missingIn(counts, mode, mix)), ...others])];
 }
 
 export interface KindsReport {

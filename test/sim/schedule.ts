@@ -5,6 +5,7 @@ import type { Job } from '../../src/job/schema.ts';
 import type { RequestHandler } from '../../src/protocol/messages/channel.ts';
 import { Cluster } from './cluster.ts';
 import { compareCopies } from './comparing.ts';
+import { withDeltas } from './deltas.ts';
 import { createDice } from './dice.ts';
 import { evaluated } from './evaluated.ts';
 import type { PlannedFault } from './fault.ts';
@@ -39,6 +40,8 @@ export interface ScheduleOptions {
   readonly isCopied?: boolean;
   /** The job is evaluated while it trains, and may end early. */
   readonly isEvaluated?: boolean;
+  /** Most files have changes only. */
+  readonly hasDeltas?: boolean;
   /** Gets each line of the story. */
   readonly story?: (line: string) => void;
   readonly wrapHandler?: (server: SimulatedProcess, handler: RequestHandler) => RequestHandler;
@@ -67,7 +70,8 @@ export async function runSchedule(options: ScheduleOptions): Promise<ScheduleRep
   const witness = new Witness(KEYS, tell);
   const dice = createDice(seed, 'workload');
   const plain = mode === 'sync' ? createRoundWorkload(dice, shape) : createWorkload(dice, shape);
-  const workload = options.isEvaluated ? evaluated(plain, seed, options.isContinued ? FIRST_PASSES : undefined) : plain;
+  const whole = options.isEvaluated ? evaluated(plain, seed, options.isContinued ? FIRST_PASSES : undefined) : plain;
+  const workload = options.hasDeltas ? withDeltas(whole, seed) : whole;
   const { wrapHandler } = options;
   const job = options.isContinued ? withPasses(workload.job, FIRST_PASSES) : workload.job;
   const cluster = new Cluster({ seed, shape, workload, timeline, witness, job, ...(wrapHandler && { wrapHandler }) });

@@ -249,9 +249,9 @@ export class Supervisor {
 
   #contextOf(process: SimulatedProcess): RoleContext {
     const { witness, network, store } = this.#cluster;
-    const write = (level: string) => (message: string) => {
+    const write = (level: string) => (message: string, facts?: Record<string, unknown>) => {
       if (process.isDead) return;
-      witness.logged(process.name, level, message);
+      witness.logged(process.name, level, message, facts);
       const [, missed] = message.match(MISSED_FILES) ?? [];
       if (missed !== undefined) this.#cluster.named(`pserver ${missed}`).comeBack();
     };

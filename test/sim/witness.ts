@@ -25,6 +25,7 @@ const LOGGED: readonly (readonly [RegExp, string])[] = [
     'checkpoint not written',
   ],
   [/^all keys and files of pserver/, 'pserver left nothing'],
+  [/^delta .* published$/, 'delta'],
   [/^the pservers save, so that files of pservers that left/, 'save for one that left'],
   [/: AttemptNotLive|is not live; dropped/, 'attempt refused'],
 ];
@@ -76,7 +77,8 @@ export class Witness implements StoreObserver {
     this.tell('WITNESS', `VIOLATION: ${what}`);
   }
 
-  logged(who: string, level: string, message: string): void {
+  logged(who: string, level: string, message: string, facts?: { readonly from?: unknown }): void {
+    if (String(facts?.from).includes('delta ')) this.count('deltas loaded');
     for (const [pattern, what] of LOGGED) if (pattern.test(message)) this.count(what);
     if (level !== 'debug') this.tell(who, `${level === 'info' ? '' : `${level}: `}${message}`);
   }

@@ -39,6 +39,9 @@ export type Generation = z.infer<typeof generationSchema>;
 /** 0 in async mode. */
 export const timelineOf = ({ timeline = '0' }: Generation): number => Number(timeline);
 
+/** For messages. */
+export const nameOf = ({ uuid, kind }: Generation): string => (kind === 'delta' ? `delta ${uuid}` : uuid);
+
 export const entrySchema = z.object({
   ...generationFields,
   /** The index is no longer wanted, and its files are being deleted. */

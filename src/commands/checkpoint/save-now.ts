@@ -2,6 +2,7 @@
 import { PaddletError } from '../../base/errors.ts';
 import { createMasterClient } from '../../cluster/client/master-client.ts';
 import { allSettledOrThrow } from '../../cluster/client/pserver-group.ts';
+import type { SaveMode } from '../../protocol/messages/to-pserver.ts';
 import { jobNetwork } from '../base/job-network.ts';
 import { openLiveCluster } from '../base/live-cluster.ts';
 import { whileJobRuns } from '../base/while-job-runs.ts';
@@ -29,28 +30,27 @@ export interface Saved {
 }
 
 interface SaveOptions {
+  /** Undefined: what is due at each pserver. */
+  readonly mode: SaveMode | undefined;
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
   readonly onFatal: (error: Error) => void;
 }
 
 /** Throws `JobUnknown` when the job has ended or ends in the meantime. */
-export async function saveNow(
-  job: OpenJob,
-  { signal, timeoutMs }: Pick<SaveOptions, 'signal' | 'timeoutMs'>,
-): Promise<Saved> {
+export async function saveNow(job: OpenJob, { signal, ...rest }: Omit<SaveOptions, 'onFatal'>): Promise<Saved> {
   const { store, keys, record, retryStore } = job;
   const ended = await retryStore(() => store.get(keys.result));
   const save = record.job.training.mode === 'sync' ? saveCut : saveFiles;
   const saved =
     ended === undefined
-      ? await whileJobRuns(job, signal, (stopSignal, onFatal) => save(job, { signal: stopSignal, timeoutMs, onFatal }))
+      ? await whileJobRuns(job, signal, (stopSignal, onFatal) => save(job, { ...rest, signal: stopSignal, onFatal }))
       : undefined;
   if (saved !== undefined) return saved;
   throw new PaddletError('JobUnknown', `job ${record.job.name} has ended and has published its final checkpoints`);
 }
 
-async function saveFiles(job: OpenJob, { signal, timeoutMs, onFatal }: SaveOptions): Promise<Saved> {
+async function saveFiles(job: OpenJob, { mode, signal, timeoutMs, onFatal }: SaveOptions): Promise<Saved> {
   const { group, close } = openLiveCluster(job, onFatal);
   try {
     const pservers = await group.withPlacement(
@@ -58,7 +58,13 @@ async function saveFiles(job: OpenJob, { signal, timeoutMs, onFatal }: SaveOptio
       (placement) =>
         allSettledOrThrow(
           placement.pservers.map(async (pserver): Promise<SavedFile> => {
-            const reply = await group.ask(pserver, 'checkpoint', { final: false }, [], timeoutMs);
+            const reply = await group.ask(
+              pserver,
+              'checkpoint',
+              { final: false, ...(mode && { mode }) },
+              [],
+              timeoutMs,
+            );
             reply.free();
             const { outcome, saved } = reply.header;
             return { index: pserver.index, outcome, ...saved };
@@ -73,10 +79,11 @@ async function saveFiles(job: OpenJob, { signal, timeoutMs, onFatal }: SaveOptio
 }
 
 async function saveCut({ host, store, keys, record }: OpenJob, options: SaveOptions): Promise<Saved> {
-  const { signal, timeoutMs, onFatal } = options;
+  const { mode, signal, timeoutMs, onFatal } = options;
   const master = createMasterClient({ host, store, keys, network: jobNetwork(host, store, keys) }, onFatal);
   try {
-    const header = { type: 'checkpoint' as const, job: record.id, batchPlanId: record.batchPlanId, final: false };
+    const { id, batchPlanId } = record;
+    const header = { type: 'checkpoint' as const, job: id, batchPlanId, final: false, ...(mode && { mode }) };
     const reply = await master.request({ header }, { timeoutMs, signal });
     reply.free();
     const { outcome, cut } = reply.header;

@@ -1,3 +1,4 @@
+import { Flags } from '@oclif/core';
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import { STORE_LIMIT_MS } from '../base/command-store.ts';
 import { durationFlag, milliseconds } from '../base/duration-flag.ts';
@@ -11,9 +12,15 @@ export default class CheckpointSaveCommand extends PaddletCommand<typeof Checkpo
   static override description =
     `Each pserver writes a checkpoint of its shards and publishes the checkpoint, while training continues. If a
 pserver is already saving, it ignores the request, and the command reports this. In sync mode, the master makes all
-pservers save the state after the same round. Such a set of checkpoints is called a cut.`;
+pservers save the state after the same round. Such a set of checkpoints is called a cut.
+
+If the job saves deltas (\`checkpoint.delta\` in the job file), each pserver writes a base or a delta, whichever is due.`;
   static override examples = [
     { command: '<%= config.bin %> checkpoint save clicks', description: 'Save the job `clicks`.' },
+    {
+      command: '<%= config.bin %> checkpoint save clicks --mode base',
+      description: 'Save all rows, although the job saves deltas.',
+    },
     {
       command: '<%= config.bin %> checkpoint save clicks --store etcd://127.0.0.1:2379 --json',
       description: 'Save a job in etcd, and print JSON for a script.',
@@ -22,6 +29,11 @@ pservers save the state after the same round. Such a set of checkpoints is calle
   static override args = jobArg;
   static override flags = {
     ...jobFlags,
+    mode: Flags.option({
+      options: ['base', 'delta'] as const,
+      description:
+        'What to save. `base`: all rows. `delta`: only the rows that changed since the checkpoint before; a pserver without one writes a base.',
+    })(),
     timeout: durationFlag(
       '10m',
       'Longest time to wait until the checkpoints are written. The store must answer within 10s.',
@@ -37,10 +49,19 @@ pservers save the state after the same round. Such a set of checkpoints is calle
 
   private async save(job: OpenJob): Promise<void> {
     const timeoutMs = milliseconds(this.flags.timeout);
+    const { mode } = this.flags;
+    if (mode === 'delta' && job.record.job.checkpoint.delta === undefined)
+      throw new PaddletError(
+        'Usage',
+        `--mode delta needs a job that saves deltas, but ${job.record.job.name} does not`,
+        {
+          hint: 'set checkpoint.delta in the job file before the job is started',
+        },
+      );
     const limit = AbortSignal.timeout(timeoutMs);
     const wait = await this.wait('saving');
     try {
-      const { cut, pservers } = await saveNow(job, { timeoutMs, signal: AbortSignal.any([job.signal, limit]) });
+      const { cut, pservers } = await saveNow(job, { mode, timeoutMs, signal: AbortSignal.any([job.signal, limit]) });
       wait.done();
       this.output({ job: job.record.job.name, ...(cut && { cut }), pservers }, () =>
         [...(cut === undefined ? [] : [cutText(cut)]), ...pservers.map(fileText)].join('\n'),

@@ -34,12 +34,14 @@ function jobLines({ model, data, training, optimizer, checkpoint }: Job): string
   const rounds = mode === 'sync' ? `, ${lanes} lanes` : '';
   const { type, ...settings } = optimizer;
   const given = Object.entries(settings).map(([name, value]) => `${name} ${value}`);
-  const every = checkpoint.intervalMs === 'off' ? 'not by time' : `every ${checkpoint.intervalMs / 1000} s`;
+  const { intervalMs, delta } = checkpoint;
+  const every = intervalMs === 'off' ? 'not by time' : `every ${intervalMs / 1000} s`;
+  const saves = delta === undefined ? every : `deltas every ${delta.intervalMs / 1000} s, bases ${every}`;
   return [
     `model       ${model.type} on ${data.format}`,
     `training    ${mode}${rounds}, ${counted(passes, 'pass', 'passes')}, batches of ${batchSize}, seed ${seed}`,
     `optimizer   ${[type, ...given].join(', ')}`,
-    `saves       ${every}; ${checkpoint.keep} older checkpoints are kept`,
+    `saves       ${saves}; ${checkpoint.keep} older checkpoints are kept`,
   ];
 }
 

@@ -81,7 +81,10 @@ interface Checkpoints {
    */
   readonly bytes: number;
   readonly isAtLeast: boolean;
-  /** Number of checkpoints on disk at once: the newest, the older ones kept, and one being written. */
+  /**
+   * Number of checkpoints on disk at once: the newest, the older ones kept, and one being written. If there are deltas,
+   * those on each of them add `checkpoint.delta.maxShare`.
+   */
   readonly generations: number;
   readonly freeBytes: number;
 }
@@ -174,7 +177,7 @@ async function planOf(
       folder: checkpointFolder,
       bytes: sum(parameters),
       isAtLeast: !isKnown,
-      generations: job.checkpoint.keep + 2,
+      generations: (job.checkpoint.keep + 2) * (1 + (job.checkpoint.delta?.maxShare ?? 0)),
       freeBytes: await freeDiskBytes(nearestThere(checkpointFolder)),
     },
   };

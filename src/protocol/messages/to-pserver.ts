@@ -40,6 +40,13 @@ const placement = z.strictObject({ revision: decimal, shards: count });
  */
 const toPserver = { ...ofJob, placement };
 
+/**
+ * `base`: all rows. `delta`: only what changed since the file before, if the job saves deltas and the pserver has
+ * published such a file. Default: what is due.
+ */
+const saveMode = z.enum(['base', 'delta']);
+export type SaveMode = z.output<typeof saveMode>;
+
 const syncMode = {
   /** Which version this pserver has; answered when it is above that one, or after so long. */
   rounds: message(
@@ -51,7 +58,7 @@ const syncMode = {
   /** Saves all shards as they are at that round. Answered when the file is published. */
   cut: message(
     'cut',
-    { ...toPserver, masterSecret, ...roundRef },
+    { ...toPserver, masterSecret, ...roundRef, mode: saveMode.optional() },
     /** `declined`: this pserver is past that round, or on another timeline. */
     { outcome: z.enum(['saved', 'declined']), version: count, saved: z.strictObject(savedFile).optional() },
   ),
@@ -112,6 +119,7 @@ const checkpointAndAccount = {
       final: z.boolean(),
       recovery: count.optional(),
       passes: count.optional(),
+      mode: saveMode.optional(),
     },
     {
       /** `running`: a save was under way already and this request is ignored. */

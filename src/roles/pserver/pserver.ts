@@ -24,6 +24,7 @@ import { followPserverRecords, type PserverRecords } from '../../cluster/placeme
 import { followRecovery, type RecoveryView } from '../../cluster/placement/recovery.ts';
 import { processInfo } from '../../cluster/process-info.ts';
 import { interrupted } from '../../cluster/waiting.ts';
+import { saveIntervalMs } from '../../job/save-interval.ts';
 import { claimIndex } from './claim/claim-index.ts';
 import { announce, type OwnedIndex } from './claim/owned-index.ts';
 import { holdReportedLease } from './claim/reported-lease.ts';
@@ -167,7 +168,7 @@ const metricsOf = ({ registry, host }: RoleContext, loaded: () => Loaded): Pserv
     host.clock,
     () => statsOf(loaded()),
     () => copyCounts(loaded()),
-    () => saveIntervalMs(loaded()),
+    () => intervalOf(loaded()),
     () => loaded().service?.tables() ?? [],
   );
 
@@ -175,10 +176,7 @@ function statsOf({ service }: Loaded): PserverStats | undefined {
   return service && { ...service.stats(), rateShare: service.serving?.rateShare() };
 }
 
-function saveIntervalMs({ files }: Loaded): number | undefined {
-  const interval = files?.job.job.checkpoint.intervalMs;
-  return interval === 'off' ? undefined : interval;
-}
+const intervalOf = ({ files }: Loaded): number | undefined => files && saveIntervalMs(files.job.job.checkpoint);
 
 function copyCounts({ service, files }: Loaded): CopyCounts | undefined {
   const serving = service?.serving;

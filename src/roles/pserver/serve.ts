@@ -218,9 +218,9 @@ function account({ shards, metrics, staleness, rounds }: Serving): Reply {
 }
 
 async function checkpoint(serving: Serving, header: Header<'checkpoint'>): Promise<Reply> {
-  const { final } = header;
+  const { final, mode = 'due' } = header;
   if (final) checkFinal(serving, header);
-  const file = await serving.checkpoint(final).catch(asSuspended);
+  const file = await serving.checkpoint(final ? 'last' : mode).catch(asSuspended);
   if (file === undefined) return { header: { type: 'checkpoint', outcome: 'running' } };
   const { uuid, md5, bytes } = file;
   return { header: { type: 'checkpoint', outcome: 'saved', saved: { uuid, md5, bytes } } };

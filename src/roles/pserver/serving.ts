@@ -8,6 +8,7 @@ import type { JobRecord } from '../../cluster/job/job-record.ts';
 import type { MasterSecret } from '../../cluster/placement/master-secret.ts';
 import type { PushPlan } from '../../core/shard/push-plan.ts';
 import type { ParameterSpec } from '../../tensor/spec.ts';
+import type { SaveKind } from './files/snapshots.ts';
 import type { OwnedShards } from './held/owned-shards.ts';
 import type { PserverMetrics } from './metrics.ts';
 import type { Rounds } from './modes/rounds/rounds.ts';
@@ -53,7 +54,7 @@ export interface ServingOptions {
    */
   readonly beforeUpdate: () => Promise<void> | undefined;
   /** Saves a checkpoint. The result is undefined if nothing was saved, for example because a save was running. */
-  readonly checkpoint: (final: boolean) => Promise<CheckpointFile | undefined>;
+  readonly checkpoint: (kind: SaveKind) => Promise<CheckpointFile | undefined>;
   /** Undefined in async mode. */
   readonly rounds: Rounds | undefined;
   /** Moves of units to and from this pserver. Undefined if units cannot move. */

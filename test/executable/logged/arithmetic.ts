@@ -4,7 +4,7 @@ import { blockCount, blockLength, denseBlockFloats } from '../../../src/tensor/b
 import { type OptimizerSpec, optimizerLayout } from '../../../src/tensor/optimizer.ts';
 import { shardOfBlock } from '../../../src/tensor/shard-hash.ts';
 import type { Initializer } from '../../../src/tensor/spec.ts';
-import type { JobRules, TableRules, Values } from '../../endless/rules.ts';
+import { isTracked, type JobRules, type TableRules, type Values } from '../../endless/rules.ts';
 import { type Block, emptyState, type Row, type Shard, type ShardState } from '../../endless/shard.ts';
 import { CLOSED, Ledger } from '../../endless/update.ts';
 import { drawOf } from '../../tensor/admission/draw.ts';
@@ -35,16 +35,16 @@ const SEEN_LIMIT = 2 ** 32;
 /** `rules`: by name of the table. */
 export function referenceJob(job: LoggedJob, seed: number, rules: Readonly<Record<string, FileRules>>): ReferenceJob {
   const { spec, shards, tasks } = job;
-  const tables = spec.sparse.map(({ name, width, optimizer }): TableRules => {
+  const hasDeltas = spec.sparse.every(({ hasSeen }) => hasSeen === true);
+  const tables = spec.sparse.map(({ name, width, optimizer, hasSeen }): TableRules => {
     const { slots, steps } = optimizerLayout(optimizer);
     const own = rules[name]!;
-    const hasSeen = own.eviction !== undefined || own.maxBytes !== undefined;
     return { ...own, rowBytes: 8 + 4 * width * (1 + slots.length) + (steps ? 4 : 0) + (hasSeen ? 4 : 0) };
   });
   return {
     ...{ ...job, seed },
     rules: {
-      ...{ shards, tasks, tables, hasDeltas: false, seenLimit: SEEN_LIMIT, spread: SPREAD },
+      ...{ shards, tasks, tables, hasDeltas, seenLimit: SEEN_LIMIT, spread: SPREAD },
       arithmetic: {
         initialRow: (table, id) => {
           const { name, width, initializer, optimizer } = spec.sparse[table]!;
@@ -94,10 +94,7 @@ function blocksOf({ spec, shards }: LoggedJob, shard: number): number[] {
   );
 }
 
-const hasSeenIn = (job: ReferenceJob, table: number): boolean => {
-  const { eviction, maxBytes } = job.rules.tables[table]!;
-  return eviction !== undefined || maxBytes !== undefined;
-};
+const hasSeenIn = ({ rules }: ReferenceJob, table: number): boolean => isTracked(rules, rules.tables[table]!);
 
 /** Places of the tables that have candidates, in the order of their candidates. */
 const counting = (job: ReferenceJob): number[] =>

@@ -6,7 +6,16 @@ import { type Place, resultOf } from '../harness.ts';
 import { JOB_FOLDER, type JobRun, liveOne } from '../run.ts';
 import { JOB, RULES } from './limited-job.ts';
 import type { Facts } from './lineages.ts';
-import { candidatesIn, killAll, killPservers, startLogged, stop, untilSaved, untilWhole } from './logged-run.ts';
+import {
+  candidatesIn,
+  killAll,
+  killPservers,
+  startLogged,
+  stop,
+  untilDeltas,
+  untilSaved,
+  untilWhole,
+} from './logged-run.ts';
 
 export type Fault =
   /** SIGKILL of one pserver. Where units have copies, these are promoted. */
@@ -32,11 +41,19 @@ export interface FaultyRun {
   /** Path of the job file. */
   readonly job: string;
   readonly slowly: string;
+  /** Pservers die when their newest files are deltas. */
+  readonly hasDeltas?: boolean;
   readonly faults: readonly Fault[];
 }
 
 /** The last part of the job runs at full speed. */
-export async function runThroughFaults({ place, job, slowly: points, faults }: FaultyRun): Promise<JobResult> {
+export async function runThroughFaults({
+  place,
+  job,
+  slowly: points,
+  hasDeltas,
+  faults,
+}: FaultyRun): Promise<JobResult> {
   const start = async (): Promise<JobRun> => {
     const started = await startLogged(place, job, points);
     await untilWhole(started.store, started.running);
@@ -46,6 +63,7 @@ export async function runThroughFaults({ place, job, slowly: points, faults }: F
   let run = await start();
   for (const [at, fault] of faults.entries()) {
     const isLast = at === faults.length - 1;
+    if (hasDeltas) await untilDeltas(run.store, run.running);
     if (fault.type === 'killOne') await killPservers(place, run, 1);
     else if (fault.type === 'killTrainer') process.kill((await liveOne(place, 'trainer')).pid, 'SIGKILL');
     else if (fault.type === 'killPservers') await killPservers(place, run, JOB.cluster.maxPservers);

@@ -72,10 +72,13 @@ export const JOB = {
   tables: Object.fromEntries(tables) as object,
   training: { passes: 5, batchSize: BATCH, seed: SEED },
   cluster: { pservers: 1, maxPservers: 4, trainers: 1, shards: SHARDS, units: SHARDS, leaseTtl: '2s' },
-  checkpoint: { interval: '200ms' },
+  checkpoint: { interval: '200ms' } as object,
 };
 
 export const SYNC = { ...JOB, training: { ...JOB.training, mode: 'sync', lanes: 3, passes: 8 } };
+
+/** Only the first file of a process is a base, and each 32 deltas later. */
+export const DELTAS = { checkpoint: { interval: 'off', delta: { interval: '200ms', maxShare: 10 } } };
 
 /** In async mode, the second push of these tasks has a gradient that is not finite. So the task is discarded then. */
 const BAD_TASKS = [3, 11];

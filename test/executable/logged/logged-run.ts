@@ -62,6 +62,20 @@ export async function untilSaved(store: JobStore, running: Running): Promise<voi
   }, running);
 }
 
+/** Until the newest files of all pservers are deltas. */
+export const untilDeltas = (store: JobStore, running: Running): Promise<void> =>
+  store.until((entries) => {
+    const kinds = [...filesIn(entries).values()].map((value) => fileSchema.parse(JSON.parse(value)).kind);
+    return kinds.length > 0 && kinds.every((kind) => kind === 'delta');
+  }, running);
+
+/** How often a pserver has begun with a delta and the files that it builds on. */
+export const deltasLoaded = (place: Place): number =>
+  place
+    .logs()
+    .split('\n')
+    .filter((line) => /serving \d+ shards .* from="delta /.test(line)).length;
+
 const filesIn = (entries: Entries): Map<string, string> =>
   new Map(
     [...entries].flatMap(([key, { value }]) => (/^\/checkpoints\/\d+$/.test(key) ? [[key, value] as const] : [])),
@@ -112,7 +126,7 @@ export async function stop({ running }: JobRun): Promise<void> {
   expect(code).toBe(INTERRUPTED);
 }
 
-const fileSchema = z.object({ uuid: z.uuid() });
+const fileSchema = z.object({ uuid: z.uuid(), kind: z.string().optional() });
 
 /** Candidates in the files that a stopped run has left. */
 export async function candidatesIn(place: Place, store: JobStore): Promise<number> {

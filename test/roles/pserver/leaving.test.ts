@@ -217,7 +217,7 @@ it('a pserver that stops makes another last checkpoint when a unit has come sinc
   const service = await startTasks();
   orphan([2], uuid);
   await settle();
-  const ofJob = await service.serving!.checkpoint(true);
+  const ofJob = await service.serving!.checkpoint('last');
   expect(headOf(2).rest).toEqual({ index: INDEX, uuid: ofJob!.uuid });
   // It is becoming the owner of the unit when it is stopped.
   const letWrite = holdWrites();
@@ -240,16 +240,16 @@ it('a pserver takes updates and saves again when another one is restored after t
   orphan([2], uuid);
   seeRecovery(1);
   await settle();
-  const first = await serving!.checkpoint(true);
+  const first = await serving!.checkpoint('last');
   // Nothing was restored since.
   seeRecovery(1);
-  expect([serving!.isFrozen(), await serving!.checkpoint(false)]).toEqual([true, undefined]);
-  expect(await serving!.checkpoint(true)).toBe(first);
+  expect([serving!.isFrozen(), await serving!.checkpoint('due')]).toEqual([true, undefined]);
+  expect(await serving!.checkpoint('last')).toBe(first);
 
   seeRecovery(2);
   expect(serving!.isFrozen()).toBe(false);
-  const between = await serving!.checkpoint(false);
-  const second = await serving!.checkpoint(true);
+  const between = await serving!.checkpoint('due');
+  const second = await serving!.checkpoint('last');
   expect(new Set([first, between, second].map((file) => file?.uuid)).size).toBe(3);
   expect([between?.uuid, headOf(2).rest]).toEqual([expect.any(String), { index: INDEX, uuid: second!.uuid }]);
   expect([serving!.isFrozen(), fatal]).toEqual([true, []]);

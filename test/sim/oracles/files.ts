@@ -10,15 +10,17 @@ import {
 } from '../../../src/checkpoint/registry/entry.ts';
 import { parseParting } from '../../../src/checkpoint/registry/partings.ts';
 import type { Head } from '../../../src/cluster/placement/heads.ts';
+import { MOST_DELTAS } from '../../../src/core/delta-chain.ts';
 import { indexOf, type Oracle, type World } from './oracle.ts';
 
 /**
  * Beside the files that are kept: those of the cut and of the one before, the newest, one being written, a parting, and
- * those that others are reading.
+ * those that others are reading. Each of them may be one of a chain.
  */
 const EXTRA_FILES = 10;
 /** For each pserver, with one shard more; the rest of the store does not grow with anything that happens. */
 const ENTRY_BYTES = 16_384;
+const DELTA_BYTES = 1_024;
 const KEYS = 400;
 
 export function files(world: World): Oracle {
@@ -46,14 +48,35 @@ export function files(world: World): Oracle {
 
   function namedBy(index: number, uuid: string): string | undefined {
     const cut = cutNow();
-    if (cut !== undefined && filesOfCut(cut).has(uuid)) return keys.cut;
+    const isNeededBy = (file: string): boolean => file === uuid || ancestorsOf(file).has(uuid);
+    if (cut !== undefined && [...filesOfCut(cut)].some(isNeededBy)) return keys.cut;
     const resting = world.keyNames().find((key) => {
-      return key.startsWith(keys.headsPrefix) && (JSON.parse(world.get(key)!.value) as Head).rest?.uuid === uuid;
+      const rest = key.startsWith(keys.headsPrefix) ? (JSON.parse(world.get(key)!.value) as Head).rest : undefined;
+      return rest !== undefined && isNeededBy(rest.uuid);
     });
     const mine = entries().find((entry) => entry.index === index);
     const isNamed = mine?.files.some((file) => file.uuid === uuid) === true;
     // One that leaves deletes its files before its key: others have newer copies of all that is in them.
     return resting ?? (isNamed && !isReplaced(index, uuid) ? keys.checkpoint(index) : undefined);
+  }
+
+  /** All files that it builds on. */
+  function ancestorsOf(uuid: string): Set<string> {
+    const found = new Set(known.get(uuid)?.parents);
+    for (const parent of found) for (const one of known.get(parent)?.parents ?? []) found.add(one);
+    return found;
+  }
+
+  function checkParents(index: number, named: readonly Generation[]): void {
+    const names = new Set(named.map(({ uuid }) => uuid));
+    const onDisk = new Set(world.filesOf(index));
+    for (const { uuid, parents = [] } of named) {
+      for (const parent of parents) {
+        if (!names.has(parent)) world.violated(`${uuid} builds on ${parent}, which pserver ${index} does not list`);
+        else if (!onDisk.has(parent) && !world.wasDamaged(index))
+          world.violated(`${uuid} builds on ${parent}, which pserver ${index} does not have`);
+      }
+    }
   }
 
   function isReplaced(index: number, uuid: string): boolean {
@@ -122,8 +145,10 @@ export function files(world: World): Oracle {
 
   function checkSizes(index: number, key: string, value: string): void {
     const names = world.filesOf(index);
-    if (names.length > keep + EXTRA_FILES) world.violated(`pserver ${index} has ${names.length} files`);
-    if (value.length > ENTRY_BYTES) world.violated(`${key} has grown to ${value.length} bytes`);
+    const deltas = names.filter((name) => known.get(name)?.kind === 'delta').length;
+    if (names.length - deltas > keep + EXTRA_FILES || deltas > (keep + EXTRA_FILES) * MOST_DELTAS)
+      world.violated(`pserver ${index} has ${names.length} files, of which ${deltas} are deltas`);
+    if (value.length > ENTRY_BYTES + deltas * DELTA_BYTES) world.violated(`${key} has grown to ${value.length} bytes`);
     const count = world.keyNames().length;
     if (count > KEYS) world.violated(`the store has grown to ${count} keys`);
   }
@@ -148,6 +173,7 @@ export function files(world: World): Oracle {
       if (key === keys.cut) checkCut(JSON.parse(value) as Cut, before && (JSON.parse(before.value) as Cut));
       else if (process.role === 'pserver' && key === keys.checkpoint(indexOf(process))) {
         checkSizes(indexOf(process), key, value);
+        checkParents(indexOf(process), generationsOf(JSON.parse(value) as CheckpointEntry));
       }
     },
   };

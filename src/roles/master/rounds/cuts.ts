@@ -13,6 +13,8 @@ import {
   createCutPlanner,
 } from '../../../core/rounds/cut-planner.ts';
 import type { RoundPlan } from '../../../core/rounds/plan.ts';
+import { saveIntervalMs } from '../../../job/save-interval.ts';
+import type { SaveMode } from '../../../protocol/messages/to-pserver.ts';
 import {
   type CutCompleted,
   type CutFailed,
@@ -21,6 +23,7 @@ import {
   type TakeCutOptions,
   type TakenCut,
   takeCut,
+  type WantedCut,
 } from './take-cut.ts';
 
 export type { LastCut, TakenCut } from './take-cut.ts';
@@ -28,8 +31,8 @@ export type { LastCut, TakenCut } from './take-cut.ts';
 export interface Cuts {
   /** The highest version of a pserver: it may be time for a cut. */
   observe(highest: number): void;
-  /** A cut as soon as can be; undefined when one is being taken already. */
-  request(signal: AbortSignal): Promise<TakenCut | undefined>;
+  /** A cut as soon as can be; undefined when one is being taken already. `mode`: undefined for what is due. */
+  request(signal: AbortSignal, mode?: SaveMode): Promise<TakenCut | undefined>;
   /** Training continues and halts at that round; cuts of later rounds are not taken. */
   goOn(until: number): void;
   /**
@@ -70,7 +73,7 @@ class CutTaker implements Cuts {
   #timeline: number;
   #running: { readonly round: number; readonly abort: AbortController } | undefined;
   #turn: Promise<unknown> = Promise.resolve();
-  #isRequested = false;
+  #requested: { readonly mode: SaveMode | undefined } | undefined;
   #ends = 0;
   #lastEnd: CutCompleted | CutFailed | undefined;
   #complete = 0;
@@ -93,9 +96,9 @@ class CutTaker implements Cuts {
     this.#step({ type: 'rounds', highest });
   }
 
-  async request(signal: AbortSignal): Promise<TakenCut | undefined> {
-    if (this.#running !== undefined || this.#isRequested) return undefined;
-    this.#isRequested = true;
+  async request(signal: AbortSignal, mode?: SaveMode): Promise<TakenCut | undefined> {
+    if (this.#running !== undefined || this.#requested !== undefined) return undefined;
+    this.#requested = { mode };
     const before = this.#ends;
     const either = AbortSignal.any([signal, this.#options.stopSignal]);
     try {
@@ -104,7 +107,7 @@ class CutTaker implements Cuts {
       if (outcome.type === 'failed') throw outcome.error;
       return outcome.taken;
     } finally {
-      this.#isRequested = false;
+      this.#requested = undefined;
     }
   }
 
@@ -118,7 +121,7 @@ class CutTaker implements Cuts {
     let loggedAtMs = Number.NEGATIVE_INFINITY;
     for (let failures = 0; ; failures++) {
       const round = this.#until;
-      const outcome = await this.#announce(round, signal);
+      const outcome = await this.#announce({ round, mode: 'base' }, signal);
       if (outcome.type === 'completed') {
         this.#finish(outcome, round);
         return outcome.taken;
@@ -150,7 +153,7 @@ class CutTaker implements Cuts {
 
   async #begin(round: number): Promise<void> {
     const { context, stopSignal } = this.#options;
-    const outcome = await this.#announce(round, stopSignal);
+    const outcome = await this.#announce({ round, mode: this.#requested?.mode }, stopSignal);
     if (outcome.type === 'failed') {
       const { message, hint } = outcome.error;
       context.host.log.error(`the cut of round ${round} was not written: ${message}`, { hint });
@@ -168,17 +171,18 @@ class CutTaker implements Cuts {
   }
 
   /** One at a time. */
-  #announce(round: number, signal: AbortSignal): Promise<CutOutcome> {
-    const mine = this.#turn.then(() => this.#take(round, signal));
+  #announce(wanted: WantedCut, signal: AbortSignal): Promise<CutOutcome> {
+    const mine = this.#turn.then(() => this.#take(wanted, signal));
     this.#turn = Promise.allSettled([mine]);
     return mine;
   }
 
-  async #take(round: number, signal: AbortSignal): Promise<CutOutcome> {
+  async #take(wanted: WantedCut, signal: AbortSignal): Promise<CutOutcome> {
+    const { round } = wanted;
     const abort = new AbortController();
     this.#running = { round, abort };
     try {
-      const outcome = await takeCut(this.#options, round, AbortSignal.any([signal, abort.signal]));
+      const outcome = await takeCut(this.#options, wanted, AbortSignal.any([signal, abort.signal]));
       if (outcome.type === 'completed') this.#complete += 1;
       else this.#givenUp += 1;
       return outcome;
@@ -208,9 +212,10 @@ class CutTaker implements Cuts {
 
 function plannerOptions({ record, stored, plan, until }: CutsOptions): CutPlannerOptions {
   const { passes } = record.job.training;
-  const { intervalMs, everyPasses, everyBatches } = record.job.checkpoint;
+  const { checkpoint } = record.job;
+  const { everyPasses, everyBatches } = checkpoint;
   return {
-    intervalMs: intervalMs === 'off' ? undefined : intervalMs,
+    intervalMs: saveIntervalMs(checkpoint),
     everyPasses,
     everyRounds: everyBatches === undefined ? undefined : Math.ceil(everyBatches / plan.lanes),
     isFirstUrgent: record.warmStart !== undefined,

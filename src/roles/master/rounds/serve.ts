@@ -2,6 +2,7 @@
 import { PaddletError } from '../../../base/errors.ts';
 import type { ReplyHeader, RequestHeader } from '../../../protocol/messages/all-messages.ts';
 import type { Outgoing, Session } from '../../../protocol/messages/channel.ts';
+import type { SaveMode } from '../../../protocol/messages/to-pserver.ts';
 import { type Dataset, taskChunks } from '../dataset.ts';
 import type { MasterState } from '../state.ts';
 import { whileOpen } from '../while-open.ts';
@@ -52,12 +53,12 @@ export async function answerLanes(state: MasterState, header: LaneRequest, sessi
       return { header: { type: 'roundStuck' } };
     case 'checkpoint':
       if (header.final) throw new PaddletError('BadMessage', 'the job is ending and takes its last cut');
-      return whileOpen(session, (closed) => takeCut(training, closed));
+      return whileOpen(session, (closed) => takeCut(training, header.mode, closed));
   }
 }
 
-async function takeCut({ cuts }: LaneTraining, closed: AbortSignal): Promise<Reply> {
-  const taken = await cuts.request(closed);
+async function takeCut({ cuts }: LaneTraining, mode: SaveMode | undefined, closed: AbortSignal): Promise<Reply> {
+  const taken = await cuts.request(closed, mode);
   if (taken === undefined) return { header: { type: 'checkpoint', outcome: 'running' } };
   const { round, timeline, files } = taken;
   const cut = { round, timeline, files: files.map((file) => ({ ...file })) };

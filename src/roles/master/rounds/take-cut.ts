@@ -13,6 +13,7 @@ import { retryStore } from '../../../cluster/ownership.ts';
 import type { CutView } from '../../../cluster/placement/cut-view.ts';
 import type { PlacedPserver } from '../../../cluster/placement/placement-view.ts';
 import { orAborted } from '../../../cluster/waiting.ts';
+import type { SaveMode } from '../../../protocol/messages/to-pserver.ts';
 import { type Fence, fencedTxn } from '../../../store/fence.ts';
 
 type SizedFile = CutFile & { readonly bytes: number };
@@ -58,15 +59,25 @@ export interface TakeCutOptions {
 /** A checkpoint of many gigabytes takes its time. */
 const CUT_TIMEOUT_MS = 3_600_000;
 
+/** What to save. `mode`: bases or deltas; undefined: what is due at each pserver. */
+export interface WantedCut {
+  readonly round: number;
+  readonly mode: SaveMode | undefined;
+}
+
 /** Announces the round and waits until it is saved everywhere. `Interrupted` when aborted, as by a rollback. */
-export async function takeCut(options: TakeCutOptions, round: number, signal: AbortSignal): Promise<CutOutcome> {
+export async function takeCut(options: TakeCutOptions, wanted: WantedCut, signal: AbortSignal): Promise<CutOutcome> {
   const { stored, group } = options;
+  const { round, mode } = wanted;
   const from = await stored.changed.until(() => stored.current(), signal);
   const { timeline } = from.cut;
   const answers = await orAborted(
     group.withPlacement(
       `cut of round ${round}`,
-      ({ pservers }) => allSettledOrThrow(pservers.map((pserver) => askCut(group, pserver, { timeline, round }))),
+      ({ pservers }) =>
+        allSettledOrThrow(
+          pservers.map((pserver) => askCut(group, pserver, { timeline, round, ...(mode && { mode }) })),
+        ),
       signal,
     ),
     signal,
@@ -86,7 +97,7 @@ type CutAnswer = SizedFile | { readonly version: number } | { readonly error: Pa
 async function askCut(
   group: PserverGroup,
   pserver: PlacedPserver,
-  which: { timeline: number; round: number },
+  which: { timeline: number; round: number; mode?: SaveMode },
 ): Promise<CutAnswer> {
   try {
     const reply = await group.ask(pserver, 'cut', which, [], CUT_TIMEOUT_MS);

@@ -11,8 +11,9 @@ import { isPaddletError } from '../../../base/errors.ts';
 import type { Cancel, Clock, Log } from '../../../base/seams.ts';
 import type { CheckpointFile } from '../../../checkpoint/file/write-durable-file.ts';
 import { createSignal, unlessStopped } from '../../../cluster/waiting.ts';
+import { saveIntervalMs } from '../../../job/save-interval.ts';
 import type { Job } from '../../../job/schema.ts';
-import type { Snapshots } from './snapshots.ts';
+import type { SaveKind, Snapshots } from './snapshots.ts';
 
 /** Pauses before it retries a save that the disk refused. A retry comes no later than the next regular save. */
 const TRY_AGAIN: Backoff = { firstMs: 1_000, capMs: 30_000 };
@@ -21,7 +22,7 @@ export interface Checkpointing {
   /** Starts a save in the background, unless one is running. `why` is for the log. */
   saveAtOnce(why: string): void;
   /** Saves, and returns the file; undefined if nothing was saved, for example because a save was running. */
-  request(): Promise<CheckpointFile | undefined>;
+  request(kind: SaveKind): Promise<CheckpointFile | undefined>;
   /**
    * The last save. It first waits for a running save. Called again, it returns the same file, or retries after a
    * failure.
@@ -82,17 +83,17 @@ class PacedSaves implements Checkpointing {
     else if (this.#holds.isHeld) this.#saveLater(why);
     else {
       log.debug(`saving a checkpoint: ${why}`);
-      this.#running = this.#save(false);
+      this.#running = this.#save('due');
       this.#running.catch((error: unknown) => reportFailure(this.#options, this.#isStopped, error));
     }
   }
 
-  async request(): Promise<CheckpointFile | undefined> {
+  async request(kind: SaveKind): Promise<CheckpointFile | undefined> {
     // Does not wait unless saves are held, so that a second request finds the save running. Loops because another hold
     // may start before this code resumes.
     while (this.#holds.isHeld) await this.#holds.released(this.#abandoned.signal);
     if (this.#running !== undefined || this.#isStopped || this.#options.isEmpty()) return undefined;
-    this.#running = this.#save(false);
+    this.#running = this.#save(kind);
     return this.#running;
   }
 
@@ -144,9 +145,9 @@ class PacedSaves implements Checkpointing {
     this.#cancelTimer = this.#options.clock.after(delayMs, () => this.saveAtOnce(why));
   }
 
-  async #save(clean: boolean): Promise<CheckpointFile> {
+  async #save(kind: SaveKind): Promise<CheckpointFile> {
     try {
-      const file = await this.#options.snapshots.save(clean);
+      const file = await this.#options.snapshots.save(kind);
       this.#refused = 0;
       return file;
     } catch (error) {
@@ -174,14 +175,14 @@ class PacedSaves implements Checkpointing {
   async #saveLast(): Promise<CheckpointFile> {
     await settled(this.#running);
     while (this.#holds.isHeld) await this.#holds.released(this.#abandoned.signal);
-    this.#running = this.#save(true);
+    this.#running = this.#save('last');
     return this.#running;
   }
 }
 
 /** `refused`: number of consecutive saves that the disk refused. `delayMs` is infinite if no save is due. */
-function nextSave({ intervalMs: interval }: Job['checkpoint'], refused: number) {
-  const intervalMs = interval === 'off' ? Number.POSITIVE_INFINITY : interval;
+function nextSave(when: Job['checkpoint'], refused: number) {
+  const intervalMs = saveIntervalMs(when) ?? Number.POSITIVE_INFINITY;
   const againMs = refused === 0 ? Number.POSITIVE_INFINITY : backoffMs(refused - 1, TRY_AGAIN);
   return {
     delayMs: Math.min(intervalMs, againMs),

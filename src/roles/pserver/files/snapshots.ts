@@ -15,11 +15,14 @@ import { type Saved, saveCheckpoint } from '../../../checkpoint/registry/save.ts
 import type { RoleContext } from '../../../cluster/context.ts';
 import { carriedRecord } from '../../../cluster/job/carried-record.ts';
 import type { JobRecord } from '../../../cluster/job/job-record.ts';
+import { type DeltaChain, type DeltaRules, isDeltaNext, withLink } from '../../../core/delta-chain.ts';
+import type { SaveMode } from '../../../protocol/messages/to-pserver.ts';
 import type { Fence } from '../../../store/fence.ts';
 import { storeWaitLogger } from '../../../store/retry-until-answered.ts';
 import type { TrainedSpec } from '../../../tensor/optimizer.ts';
 import type { OwnedShards } from '../held/owned-shards.ts';
 import type { PserverMetrics, WorkTimes } from '../metrics.ts';
+import { DeltaParents } from './delta-parents.ts';
 import { DiskTrouble } from './disk-trouble.ts';
 import type { FileReads } from './file-reads.ts';
 import { restingFiles } from './resting-files.ts';
@@ -42,11 +45,19 @@ export interface SnapshotOptions {
   readonly timeline?: number;
 }
 
+/**
+ * `due`: a base or a delta, whichever is due (core/delta-chain.ts). `delta`: a delta, if there is a file to build on.
+ * `last`: a base, after which this pserver applies no update.
+ */
+export type SaveKind = SaveMode | 'due' | 'last';
+
 /** The shards as they were at one instant, for a file that is written while this pserver applies later updates. */
 export interface SnapshotSource {
   readonly parameters: Capturable;
   readonly shards: readonly number[];
   readonly momentOf: (shard: number) => ShardMoment;
+  /** If `parameters` are a view: what `beginView` of `DeltaParents` returned. */
+  readonly mark?: number | undefined;
   /** In sync mode: the rounds of all these shards. */
   readonly rounds: RoundsMeta;
 }
@@ -60,14 +71,21 @@ export interface PartingSource {
   readonly rounds?: RoundsMeta;
 }
 
+/** Only the length of a chain is limited. */
+const ANY_DELTA: DeltaRules = { baseIntervalMs: Number.POSITIVE_INFINITY, maxShare: Number.POSITIVE_INFINITY };
+
 export class Snapshots {
   readonly #options: SnapshotOptions;
   readonly #unlimited = new AbortController();
   readonly #abandoned = new AbortController();
   readonly #trouble: DiskTrouble;
+  /** Undefined if the job saves no deltas. */
+  readonly parents: DeltaParents | undefined;
+  #chain: DeltaChain | undefined;
 
   constructor(options: SnapshotOptions) {
     this.#options = options;
+    if (options.record.job.checkpoint.delta !== undefined) this.parents = new DeltaParents(options.shards);
     const { context, folder, index, shards, isFolderKnown } = options;
     const expectedBytes = (): number => shards.stats().bytes;
     const trouble = { ...context, folder: indexFolder({ folder, index }), expectedBytes };
@@ -75,23 +93,26 @@ export class Snapshots {
   }
 
   /**
-   * Saves the shards and publishes the file under the fence. `clean`: this pserver applies no update afterwards. Throws
-   * `LeaseGone` if another process has the index by now, `CheckpointNotWritten` if the disk fails, and `Interrupted`
-   * after `abandon`.
+   * Saves the shards and publishes the file under the fence. Throws `LeaseGone` if another process has the index by
+   * now, `CheckpointNotWritten` if the disk fails, and `Interrupted` after `abandon`.
    */
-  async save(clean: boolean, source?: SnapshotSource): Promise<CheckpointFile> {
-    const { context, record, fence, folder, shards, reads } = this.#options;
+  async save(kind: SaveKind, source?: SnapshotSource): Promise<CheckpointFile> {
+    const { context, record, fence, folder, shards: owned, reads } = this.#options;
     const { storage, clock, log } = context.host;
     const { keys, store } = context;
+    const clean = kind === 'last';
+    const shards = source?.shards ?? owned.numbers;
+    const momentOf = source?.momentOf ?? ((shard: number) => owned.momentOf(shard));
+    const parents = this.#isDelta(kind) ? this.parents!.namesFor(shards) : [];
     const startedMs = clock.monotonicMs();
     const saving = (): Promise<Saved> =>
       saveCheckpoint({
         storage,
         folder,
-        meta: this.#metaOf(clean, source?.rounds),
-        parameters: timedCapture(source?.parameters ?? shards.parameters, this.#options.metrics.times),
-        shards: source?.shards ?? shards.numbers,
-        momentOf: source?.momentOf ?? ((shard) => shards.momentOf(shard)),
+        meta: this.#metaOf(clean, source?.rounds, parents),
+        parameters: timedCapture(source?.parameters ?? owned.parameters, this.#options.metrics.times),
+        shards,
+        momentOf: (shard) => this.#captured(momentOf(shard), parents, source?.mark),
         store,
         clock,
         signal: this.#abandoned.signal,
@@ -108,9 +129,12 @@ export class Snapshots {
     const saved = await this.#trouble
       .save(saving, ({ file }) => file)
       .catch((error: unknown) => {
+        // If the outcome is unknown, no file follows but parting files, which are bases.
+        this.parents?.refused();
         if (isPaddletError(error, 'CheckpointNotWritten')) this.#options.metrics.saves.failed();
         throw error;
       });
+    this.#published(saved.file, parents.length > 0);
     if (saved.complaint !== undefined) log.warn(saved.complaint);
     for (const { path, error } of saved.undeleted) {
       log.warn(`${path} could not be deleted: ${(error as Error).message}`);
@@ -118,8 +142,27 @@ export class Snapshots {
     const { uuid, bytes, rows } = saved.file;
     const tookMs = Math.round(clock.monotonicMs() - startedMs);
     this.#options.metrics.saves.saved(tookMs);
-    log.info(`checkpoint ${uuid} published`, { bytes, rows, clean, tookMs });
+    const what = parents.length > 0 ? 'delta' : 'checkpoint';
+    log.info(`${what} ${uuid} published`, { bytes, rows, clean, tookMs });
     return saved.file;
+  }
+
+  #isDelta(kind: SaveKind): boolean {
+    const { context, record } = this.#options;
+    const { delta, intervalMs } = record.job.checkpoint;
+    if (delta === undefined || kind === 'base' || kind === 'last') return false;
+    const baseIntervalMs = intervalMs === 'off' ? Number.POSITIVE_INFINITY : intervalMs;
+    const rules = kind === 'due' ? { baseIntervalMs, maxShare: delta.maxShare } : ANY_DELTA;
+    return isDeltaNext(this.#chain, rules, context.host.clock.monotonicMs());
+  }
+
+  #captured(moment: ShardMoment, parents: readonly string[], mark: number | undefined): ShardMoment {
+    return this.parents === undefined ? moment : this.parents.capture(moment, parents, mark);
+  }
+
+  #published({ uuid, bytes, positions }: CheckpointFile, isDelta: boolean): void {
+    this.parents?.published(uuid, positions);
+    this.#chain = withLink(this.#chain, { isDelta, bytes }, this.#options.context.host.clock.monotonicMs());
   }
 
   /**
@@ -142,7 +185,7 @@ export class Snapshots {
   async #writeParting({ shards, copies, rounds }: PartingSource): Promise<Generation> {
     const { context, folder, shards: owned, metrics } = this.#options;
     const { storage } = context.host;
-    const meta = this.#metaOf(true, rounds);
+    const meta = this.#metaOf(true, rounds, []);
     const parameters = timedCapture(owned.parameters, metrics.times);
     const writing = (): Promise<CheckpointFile> =>
       writeCheckpointFile({
@@ -182,7 +225,7 @@ export class Snapshots {
     return { pace: createPace(this.#options.context.host.clock, maxBytesPerSecond, this.#unlimited.signal) };
   }
 
-  #metaOf(clean: boolean, rounds: RoundsMeta | undefined): CheckpointMeta {
+  #metaOf(clean: boolean, rounds: RoundsMeta | undefined, parents: readonly string[]): CheckpointMeta {
     const { context, record, spec, fence, index, recovery, timeline = 0 } = this.#options;
     const { job } = record;
     return {
@@ -194,7 +237,7 @@ export class Snapshots {
       recovery: BigInt(recovery()),
       timeline: BigInt(timeline),
       ...(rounds === undefined ? {} : { rounds }),
-      kind: 'full',
+      ...(parents.length === 0 ? { kind: 'full' } : { kind: 'delta', parents }),
       clean,
       createdAt: context.host.clock.wallSeconds(),
       parameters: spec,

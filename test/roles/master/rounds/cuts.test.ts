@@ -163,6 +163,16 @@ describe('on demand', () => {
     expect(await cuts.request(never)).toBeDefined();
   });
 
+  it('has what is wanted, and each other cut what is due', async () => {
+    const cuts = await begin({ intervalMs: 500 });
+    await goOn(cuts, 0, 5);
+    const asked = cuts.request(never, 'delta');
+    await goOn(cuts, 6, 8);
+    await asked;
+    await goOn(cuts, 9, 20);
+    for (const { cutsAsked } of rig.pservers) expect(cutsAsked.map(({ mode }) => mode)).toEqual(['delta', undefined]);
+  });
+
   it('says that it was not written', async () => {
     const cuts = await begin();
     await goOn(cuts, 0, 5);
@@ -190,6 +200,7 @@ describe('the last cut', () => {
     await later(1_000);
     const rounds = rig.plan.firstOf(2);
     expect(await last).toMatchObject({ round: rounds, files: [{ index: 0 }, { index: 1 }] });
+    expect(new Set(rig.pservers[0]!.cutsAsked.map(({ mode }) => mode))).toEqual(new Set(['base']));
     expect(await stored()).toMatchObject({ round: rounds });
   });
 

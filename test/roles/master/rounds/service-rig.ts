@@ -8,6 +8,7 @@ import { createSignal, interrupted, pauseOrAborted } from '../../../../src/clust
 import { createRoundPlan } from '../../../../src/core/rounds/plan.ts';
 import type { ReplyHeader } from '../../../../src/protocol/messages/all-messages.ts';
 import type { Received } from '../../../../src/protocol/messages/channel.ts';
+import type { SaveMode } from '../../../../src/protocol/messages/to-pserver.ts';
 import { aStore, Master } from '../tasks/service-rig.ts';
 
 export const LANES = 2;
@@ -27,7 +28,7 @@ export class FakePserver {
   isThere = true;
   isSuspended = false;
   /** Cuts asked for, in order. */
-  readonly cutsAsked: { timeline: number; round: number }[] = [];
+  readonly cutsAsked: { timeline: number; round: number; mode?: SaveMode | undefined }[] = [];
   /** How it answers the next ones; otherwise it saves at once. */
   readonly cutAnswers: ('declined' | 'wait' | 'notWritten' | 'lost')[] = [];
   readonly changed = createSignal();
@@ -60,8 +61,8 @@ export class FakePserver {
     return { type: 'rounds', timeline, version, oldest, missing: [...missing] };
   }
 
-  async cut({ timeline, round }: RequestFields<'cut'>): Promise<Of<'cut'>> {
-    this.cutsAsked.push({ timeline, round });
+  async cut({ timeline, round, mode }: RequestFields<'cut'>): Promise<Of<'cut'>> {
+    this.cutsAsked.push({ timeline, round, mode });
     const answer = this.cutAnswers.shift();
     if (answer === 'notWritten') throw new PaddletError('CheckpointNotWritten', `pserver ${this.index}: disk full`);
     if (answer === 'lost') throw new PaddletError('ConnectionLost', 'no answer');

@@ -9,7 +9,7 @@ import { publish } from '../../../../src/checkpoint/registry/publish.ts';
 import { saveCheckpoint } from '../../../../src/checkpoint/registry/save.ts';
 import { adoptParting } from '../../../../src/roles/pserver/files/adopt-parting.ts';
 import { type Checkpointing, createCheckpointing } from '../../../../src/roles/pserver/files/checkpointing.ts';
-import { createPace } from '../../../../src/roles/pserver/files/snapshots.ts';
+import { createPace, type SaveKind } from '../../../../src/roles/pserver/files/snapshots.ts';
 import type { Fence } from '../../../../src/store/fence.ts';
 import { keysOf } from '../../../../src/store/keys.ts';
 import { MemoryStore, MemoryStoreData } from '../../../../src/store/memory-store.ts';
@@ -55,8 +55,8 @@ describe('a rate', () => {
 class Saves {
   readonly calls: string[] = [];
   #settle: ((error?: Error) => void)[] = [];
-  readonly save = (clean: boolean): Promise<CheckpointFile> => {
-    this.calls.push(clean ? 'clean' : 'save');
+  readonly save = (kind: SaveKind): Promise<CheckpointFile> => {
+    this.calls.push(kind);
     const file: CheckpointFile = { uuid: uuidOf(this.calls.length), md5: '', bytes: 0, rows: 0, positions: [] };
     return new Promise((resolve, reject) => {
       this.#settle.push((error) => (error === undefined ? resolve(file) : reject(error)));
@@ -97,10 +97,10 @@ describe('the saves of a pserver', () => {
   it('lose their rate limit to the last one, which waits for them', async () => {
     await clock.advance(1000);
     const last = checkpointing.last();
-    expect(saves.calls).toEqual(['save', 'endRateLimit']);
+    expect(saves.calls).toEqual(['due', 'endRateLimit']);
     await saves.finish();
     await clock.advance(0);
-    expect(saves.calls).toEqual(['save', 'endRateLimit', 'clean']);
+    expect(saves.calls).toEqual(['due', 'endRateLimit', 'last']);
     await saves.finish();
     expect((await last).uuid).toBe(uuidOf(3));
   });
@@ -114,7 +114,7 @@ describe('the saves of a pserver', () => {
     saves.calls.length = 0;
     await clock.advance(1000);
     await saves.finish();
-    expect(saves.calls).toEqual(['save']);
+    expect(saves.calls).toEqual(['due']);
     const again = checkpointing.last();
     await clock.advance(0);
     await saves.finish();
@@ -139,14 +139,14 @@ describe('the saves of a pserver', () => {
       await clock.advance(pauseMs - 1);
       expect(saves.calls).toEqual([]);
       await clock.advance(1);
-      expect(saves.calls).toEqual(['save']);
+      expect(saves.calls).toEqual(['due']);
     }
     await saves.finish();
     saves.calls.length = 0;
     await clock.advance(3_599_999);
     expect(saves.calls).toEqual([]);
     await clock.advance(1);
-    expect(saves.calls).toEqual(['save']);
+    expect(saves.calls).toEqual(['due']);
     await saves.finish();
     expect(ended).toEqual([]);
   });
@@ -159,13 +159,13 @@ describe('the saves of a pserver', () => {
     checkpointing = createCheckpointing({
       ...{ clock, log: SILENT, when: never, snapshots: saves, start, savesAtOnce: true, isEmpty: () => false, onFatal },
     });
-    expect(saves.calls).toEqual(['save']);
+    expect(saves.calls).toEqual(['due']);
     await saves.finish(new PaddletError('CheckpointNotWritten', 'the disk is full'));
     await clock.advance(1_000);
-    expect(saves.calls).toEqual(['save', 'save']);
+    expect(saves.calls).toEqual(['due', 'due']);
     await saves.finish();
     await clock.advance(3_600_000);
-    expect(saves.calls).toEqual(['save', 'save']);
+    expect(saves.calls).toEqual(['due', 'due']);
     expect(ended).toEqual([]);
   });
 
@@ -177,7 +177,7 @@ describe('the saves of a pserver', () => {
       stopped = true;
     });
     await clock.advance(0);
-    expect([saves.calls, stopped]).toEqual([['endRateLimit', 'clean', 'abandon'], false]);
+    expect([saves.calls, stopped]).toEqual([['endRateLimit', 'last', 'abandon'], false]);
     await saves.finish(new PaddletError('Interrupted', 'given up'));
     await expect(last).rejects.toMatchObject({ code: 'Interrupted' });
     await stopping;
@@ -223,15 +223,15 @@ describe('while a unit is handed over', () => {
     const release = await held;
     checkpointing.progressed(1, 0);
     await clock.advance(5_000);
-    expect(saves.calls).toEqual(['save']);
+    expect(saves.calls).toEqual(['due']);
     release();
     await clock.advance(0);
-    expect(saves.calls).toEqual(['save', 'save']);
+    expect(saves.calls).toEqual(['due', 'due']);
   });
 
   it('saves that were asked for wait until the last one that holds them back has released them', async () => {
     const [release, releaseOther] = [await checkpointing.hold(), await checkpointing.hold()];
-    const asked = checkpointing.request();
+    const asked = checkpointing.request('due');
     release();
     release();
     await clock.advance(0);
@@ -247,7 +247,7 @@ describe('while a unit is handed over', () => {
       for (let turns = 0; turns < 12; turns++) {
         const release = await checkpointing.hold();
         saves.calls.length = 0;
-        void checkpointing[ask]();
+        void (ask === 'last' ? checkpointing.last() : checkpointing.request('due'));
         await clock.advance(0);
         release();
         for (let turn = 0; turn < turns; turn++) await Promise.resolve();
@@ -257,7 +257,7 @@ describe('while a unit is handed over', () => {
           return end;
         });
         await clock.advance(0);
-        const isSaving = saves.calls.some((call) => call === 'save' || call === 'clean');
+        const isSaving = saves.calls.some((call) => call === 'due' || call === 'last');
         expect({ ask, turns, isSaving, isHeld }).toEqual({ ask, turns, isSaving, isHeld: !isSaving });
         if (isSaving) await saves.finish();
         (await held)();

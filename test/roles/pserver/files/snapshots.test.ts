@@ -22,7 +22,7 @@ it('a pserver keeps a file while another pserver reads it, however many newer on
     recovery: () => 0,
     metrics: { times: UNTIMED, saves: { saved: () => {}, failed: () => {} } },
   } as unknown as SnapshotOptions);
-  const save = async (): Promise<string> => (await snapshots.save(false)).uuid;
+  const save = async (): Promise<string> => (await snapshots.save('due')).uuid;
   const kept = (): Promise<string[]> => rig.disk.list(`${FOLDER}/${INDEX}`);
 
   const read = await save();

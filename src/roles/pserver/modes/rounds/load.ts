@@ -11,7 +11,7 @@ import type { RoundsMeta } from '../../../../checkpoint/file/format.ts';
 import { checkpointPath } from '../../../../checkpoint/file/paths.ts';
 import { type ExpectedJob, loadGeneration } from '../../../../checkpoint/load/load.ts';
 import type { WarmPlan } from '../../../../checkpoint/load/warm-plan.ts';
-import type { Generation } from '../../../../checkpoint/registry/entry.ts';
+import { type Generation, nameOf } from '../../../../checkpoint/registry/entry.ts';
 import type { Rest } from '../../../../cluster/placement/heads.ts';
 import { unitOf } from '../../../../core/units/units.ts';
 import type { ParameterMemory } from '../../../../tensor/parameters.ts';
@@ -72,8 +72,7 @@ export function joined(parts: readonly LoadedUnits[]): LoadedUnits {
 
 /**
  * Loads whole units from one file, which must contain them at that round, and from the files before it that it builds
- * on. Throws `CheckpointMissing`,
- * `CheckpointCorrupt`.
+ * on. Throws `CheckpointMissing`, `CheckpointCorrupt`.
  */
 export async function loadFile(
   options: LoadRoundsOptions,
@@ -96,7 +95,7 @@ export async function loadFile(
     ...loadedPositions(loaded),
     rests: NO_UNITS.rests,
     partedAt: NO_UNITS.partedAt,
-    source: `${generation.uuid}, round ${round}`,
+    source: `${nameOf(generation)}, round ${round}`,
     files: index === options.index ? [generation.uuid] : [],
   };
 }

@@ -5,13 +5,11 @@
  * So each group of units at one version takes lanes and applies rounds by itself (round-groups.ts).
  */
 import { isPaddletError } from '../../../../base/errors.ts';
-import type { CheckpointFile } from '../../../../checkpoint/file/write-durable-file.ts';
 import { asSuspended } from '../../../../cluster/as-suspended.ts';
 import { createSignal } from '../../../../cluster/waiting.ts';
 import type { PlacementStamp } from '../../../../core/placement.ts';
 import type { RoundGates } from '../../../../core/rounds/gates.ts';
 import type { Session } from '../../../../protocol/messages/channel.ts';
-import type { SnapshotSource } from '../../files/snapshots.ts';
 import { type ValueSource, withOldValues } from '../../held/pre-image.ts';
 import type { TimedRounds, UnitRounds } from '../../held/unit-rounds.ts';
 import type { WorkTimes } from '../../metrics.ts';
@@ -20,7 +18,7 @@ import { readValues } from '../../requests/request-parts.ts';
 import type { Header, Reply, Request } from '../../requests/requests.ts';
 import type { Moves } from '../../transfer/moves.ts';
 import type { RoundUpdate } from '../../update/update.ts';
-import { type CutSave, CutSaves } from './cut-saves.ts';
+import { type CutSave, CutSaves, type CutSavesOptions } from './cut-saves.ts';
 import type { GroupRounds } from './group-rounds.ts';
 import { type LaneAnswer, LanePushes, type LanePushesOptions } from './lane-pushes.ts';
 import { longPoll } from './long-poll.ts';
@@ -37,7 +35,8 @@ export interface RoundsOptions extends RoundGroupsOptions, Omit<LanePushesOption
   /** Called on an unexpected error, which is a bug. */
   readonly onBug: (error: unknown) => void;
   /** Calls `source` when the turn of this save comes, then writes and publishes the file. */
-  readonly save: (source: () => SnapshotSource) => Promise<CheckpointFile>;
+  readonly save: CutSavesOptions['save'];
+  readonly deltas?: CutSavesOptions['deltas'];
 }
 
 /** The pserver declines a cut that it does not reach in this time. The master announces the cut again. */
@@ -125,21 +124,21 @@ export class Rounds {
    */
   async cut({ header }: Request<'cut'>, session: Session): Promise<Reply> {
     const { gates } = this;
-    const { round, timeline } = header;
+    const { round, timeline, mode = 'due' } = header;
     const isPast = (): boolean => gates.highest() > round;
     const hasRound = (): boolean => gates.version() === round && !isPast();
-    const known = this.#cuts.of(round);
+    const known = this.#cuts.of(round, mode);
     if (timeline !== gates.timeline || (known === undefined && isPast())) return declined(gates);
     if (this.#options.isFrozen()) throw draining();
     if (known === undefined && !hasRound()) {
-      this.#cuts.plan(round);
+      this.#cuts.plan(round, mode);
       const isOver = (): CutSave | true | undefined => {
         this.#checkUnits(header);
-        return this.#cuts.of(round) ?? (isPast() || undefined);
+        return this.#cuts.of(round, mode) ?? (isPast() || undefined);
       };
       await this.#until(isOver, CUT_WAIT_MS, session);
     }
-    const save = this.#cuts.of(round) ?? (hasRound() ? this.#cuts.begin(round, this.metrics()) : undefined);
+    const save = this.#cuts.of(round, mode) ?? (hasRound() ? this.#cuts.begin(round, this.metrics(), mode) : undefined);
     if (save === undefined) {
       this.#cuts.cancelPlan(round);
       return declined(gates);

@@ -6,7 +6,7 @@ import { PaddletError } from '../../../../base/errors.ts';
 import type { ShardMoment } from '../../../../checkpoint/file/capture.ts';
 import type { RoundsMeta } from '../../../../checkpoint/file/format.ts';
 import type { CheckpointFile } from '../../../../checkpoint/file/write-durable-file.ts';
-import type { SnapshotSource, Snapshots } from '../../files/snapshots.ts';
+import type { SaveKind, SnapshotSource, Snapshots } from '../../files/snapshots.ts';
 import type { OwnedShards } from '../../held/owned-shards.ts';
 import type { LastCopy } from '../../replicas/last-copies.ts';
 import type { Rounds } from './rounds.ts';
@@ -25,7 +25,7 @@ export interface SaveLast {
  */
 export async function saveLast(by: SaveLast): Promise<void> {
   for (const { units, ...source } of sourcesOf(by)) {
-    const { uuid } = await by.snapshots.save(true, source);
+    const { uuid } = await by.snapshots.save('last', source);
     await by.shards.heads.rest({ index: by.index, uuid }, units);
   }
 }
@@ -61,11 +61,12 @@ interface PartedUnits {
  * To be called when every unit has the last round. Throws `NotReady` if this pserver leads no unit, or while its units
  * are at several rounds.
  */
-export async function saveAll(by: SaveLast): Promise<CheckpointFile> {
+export async function saveAll(by: SaveLast, kind: SaveKind): Promise<CheckpointFile> {
   const [source, ...others] = sourcesOf(by);
   if (source === undefined) throw new PaddletError('NotReady', 'this pserver leads no unit');
   if (others.length > 0) throw new PaddletError('NotReady', `the units are at ${others.length + 1} rounds`);
-  return by.snapshots.save(false, source);
+  // Nothing is frozen, so that this is not the last file of the process.
+  return by.snapshots.save(kind === 'last' ? 'base' : kind, source);
 }
 
 interface RoundSource extends SnapshotSource {

@@ -68,7 +68,8 @@ export class TimelineState {
         batches: options.batches,
         onContradiction: (error) => failWholeJob(options, error),
       },
-      save: (source) => this.#inTurn(() => this.snapshots.save(false, source())),
+      save: (kind, source) => this.#inTurn(() => this.snapshots.save(kind, source())),
+      deltas: this.snapshots.parents,
       onFatal: (error) => failWholeJob(options, error),
     });
     this.serving = createServing({
@@ -83,7 +84,7 @@ export class TimelineState {
       beforeUpdate: beforeUpdates({ heads: shards.heads, isFrozen, onFatal: options.onFatal }),
       // Even the final checkpoint freezes nothing: after the last round, lanes arrive only if all pservers go back to a
       // cut.
-      checkpoint: () => this.#inTurn(() => saveAll(this)),
+      checkpoint: (kind) => this.#inTurn(() => saveAll(this, kind)),
       onApplied: () => {},
     });
   }

@@ -11,7 +11,7 @@ import { checkpointPath } from '../../../../checkpoint/file/paths.ts';
 import { type ExpectedJob, type LoadedPart, loadFirst } from '../../../../checkpoint/load/load.ts';
 import type { WarmLoaded } from '../../../../checkpoint/load/warm-load.ts';
 import type { WarmPlan } from '../../../../checkpoint/load/warm-plan.ts';
-import type { Generation } from '../../../../checkpoint/registry/entry.ts';
+import { type Generation, nameOf } from '../../../../checkpoint/registry/entry.ts';
 import type { PublishedFile } from '../../../../checkpoint/registry/newest.ts';
 import type { Owner, Rest } from '../../../../cluster/placement/heads.ts';
 import { shardsOfUnit, shardsOfUnits, unitOf } from '../../../../core/units/units.ts';
@@ -182,12 +182,12 @@ function describe(
 ): Omit<LoadedShards, 'exact' | 'partedAt'> {
   // No entry will name a parting snapshot of another index, so it could not be found again.
   const isNamed = !isParting || exact?.index === me.index;
-  const uuids = parts.map(({ file: { generation } }) => generation.uuid);
+  const names = parts.map(({ file: { generation } }) => nameOf(generation));
   const own = parts.flatMap(({ file: { index, generation } }) => (index === me.index ? [generation] : []));
   return {
     ...joinPositions(parts.map(({ loaded }) => loadedPositions(loaded))),
     rests: new Map(isNamed ? parts.filter((part) => isExact({ exact }, part)).flatMap(restsOf(units)) : []),
-    source: uuids.length === 0 ? 'initial values, to be repaired' : uuids.join(' and '),
+    source: names.length === 0 ? 'initial values, to be repaired' : names.join(' and '),
     files: own.map(({ uuid }) => uuid),
     partings: isParting ? own.filter((generation) => generation === exact?.generation) : [],
   };

@@ -12,7 +12,7 @@ import { createParameters } from '../../../../tensor/wasm-parameters.ts';
 import { failWholeJob } from '../../fail-job.ts';
 import { type Checkpointing, createCheckpointing } from '../../files/checkpointing.ts';
 import { beforeUpdates } from '../../files/first-update.ts';
-import { Snapshots } from '../../files/snapshots.ts';
+import { type SaveKind, Snapshots } from '../../files/snapshots.ts';
 import { sweepOrphans } from '../../files/sweep.ts';
 import { OwnedHeads } from '../../held/owned-heads.ts';
 import { OwnedShards, type OwnedStats } from '../../held/owned-shards.ts';
@@ -101,7 +101,7 @@ class TaskService implements ShardService {
       isHeld: () => lease.isHeld(),
       isFrozen,
       beforeUpdate: beforeUpdates({ heads: shards.heads, isFrozen, onFatal }),
-      checkpoint: (final) => this.#checkpoint(final),
+      checkpoint: (kind) => this.#checkpoint(kind),
       rounds: undefined,
       moves: this.#moves,
       ...(this.#replicas === undefined ? {} : { replicas: this.#replicas }),
@@ -308,8 +308,8 @@ class TaskService implements ShardService {
     };
   }
 
-  #checkpoint(final: boolean): Promise<CheckpointFile | undefined> {
-    if (!final) return this.#checkpointing.request();
+  #checkpoint(kind: SaveKind): Promise<CheckpointFile | undefined> {
+    if (kind !== 'last') return this.#checkpointing.request(kind);
     this.#concludedUnder = this.#recovery();
     this.#moves.keepAll('the last checkpoint is being taken');
     return this.#replicas === undefined ? this.#saveLast() : this.#replicas.quiet().then(() => this.#saveLast());

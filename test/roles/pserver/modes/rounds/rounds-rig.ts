@@ -113,7 +113,7 @@ export class RoundsRig {
       },
       isHeld: () => this.isHeld,
       isFrozen: () => this.isFrozen,
-      save: (source) => {
+      save: (_kind, source) => {
         const end = Promise.withResolvers<CheckpointFile>();
         const begin = (): void => void this.saves.push({ source: source(), end });
         if (this.holdsSaves) this.#held.push(begin);

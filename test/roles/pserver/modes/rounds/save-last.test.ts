@@ -29,15 +29,9 @@ beforeEach(() => {
   by = {
     ...{ index: 0, timeline: 0, rounds, shards },
     snapshots: {
-      save: async (clean, source) => {
+      save: async (kind, source) => {
         const { round } = source!.rounds;
-        events.push([
-          'saved',
-          clean,
-          round,
-          source!.shards,
-          source!.shards.map((shard) => source!.momentOf(shard).seq),
-        ]);
+        events.push(['saved', kind, round, source!.shards, source!.shards.map((shard) => source!.momentOf(shard).seq)]);
         return { uuid: `of ${round}` } as CheckpointFile;
       },
       saveParting: async (sources: readonly PartingSource[]) =>
@@ -57,7 +51,7 @@ it('units at one round are in one file', async () => {
   pserver.pushMissing();
   await saveLast(by);
   expect(events).toEqual([
-    ['saved', true, 1, [0, 1, 2, 3], [1, 1, 1, 1]],
+    ['saved', 'last', 1, [0, 1, 2, 3], [1, 1, 1, 1]],
     ['rest', 'of 1', [0, 1, 2, 3]],
   ]);
 });
@@ -66,9 +60,9 @@ it('units at two rounds are in two files, and each head names the one with its u
   part();
   await saveLast(by);
   expect(events).toEqual([
-    ['saved', true, 0, [2], [0]],
+    ['saved', 'last', 0, [2], [0]],
     ['rest', 'of 0', [2]],
-    ['saved', true, 1, [0, 1, 3], [1, 1, 1]],
+    ['saved', 'last', 1, [0, 1, 3], [1, 1, 1]],
     ['rest', 'of 1', [0, 1, 3]],
   ]);
 });
@@ -99,8 +93,8 @@ it('a parting snapshot has copies of units that others led, each in the file of 
 
 it('a checkpoint of all units is refused while they are at two rounds', async () => {
   part();
-  await expect(saveAll(by)).rejects.toMatchObject({ code: 'NotReady' });
+  await expect(saveAll(by, 'last')).rejects.toMatchObject({ code: 'NotReady' });
   pserver.push(0, 0);
-  expect(await saveAll(by)).toEqual({ uuid: 'of 1' });
-  expect(events).toEqual([['saved', false, 1, [0, 1, 2, 3], [1, 1, 1, 1]]]);
+  expect(await saveAll(by, 'last')).toEqual({ uuid: 'of 1' });
+  expect(events).toEqual([['saved', 'base', 1, [0, 1, 2, 3], [1, 1, 1, 1]]]);
 });
