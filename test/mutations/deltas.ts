@@ -9,6 +9,11 @@ const SAVES = {
   tests: ['test/roles/pserver/files/delta-saves.test.ts'],
 };
 const CUTS = ['test/roles/pserver/modes/rounds/cut-saves.test.ts'];
+const MERGING = {
+  file: 'src/checkpoint/set/merge.ts',
+  tests: ['test/checkpoint/set/chained-sets.test.ts'],
+};
+const BROKEN = ['test/checkpoint/set/broken-chains.test.ts'];
 const RETENTION = ['test/checkpoint/registry/chains.test.ts'];
 
 export const DELTAS: readonly Mutation[] = [
@@ -232,5 +237,63 @@ export const DELTAS: readonly Mutation[] = [
     find: '...(hasDeltas && { hasSeen: true }), ',
     replace: '',
     tests: ['test/job/deltas.test.ts'],
+  },
+  {
+    ...MERGING,
+    rule: 'of an id in several files, the newest one decides',
+    find: 'if (isSame && stream.age > other.age)',
+    replace: 'if (isSame && stream.age < other.age)',
+  },
+  {
+    ...MERGING,
+    rule: 'an id that is a candidate in a delta has no row',
+    find: '  for (const other of others) ranges.push(await reader.rowRange(shard, other));\n',
+    replace: '',
+  },
+  {
+    ...MERGING,
+    rule: 'ids that are gone are left out of a merge',
+    find: '[await reader.goneRange(shard, model)]',
+    replace: '[]',
+  },
+  {
+    ...MERGING,
+    rule: 'each seen of a parent counts from the base of its delta',
+    find: 'if (rows.seen !== undefined && lowerSeenBy > 0)',
+    replace: 'if (rows.seen !== undefined && lowerSeenBy < 0)',
+  },
+  {
+    ...MERGING,
+    rule: 'a batch has no id that another file is still to be asked about',
+    find: 'if (!isSame && (count === owners.length',
+    replace: 'if ((count === owners.length',
+  },
+  {
+    rule: 'a delta has the blocks of a shard only if its position has changed',
+    file: 'src/checkpoint/set/shard-source.ts',
+    find: 'if (parent === undefined || parent.seq !== at.seq) blocksIn ??= link;',
+    replace: 'blocksIn ??= link;',
+    tests: BROKEN,
+  },
+  {
+    rule: 'a shard builds on its parent after one update and no other',
+    file: 'src/checkpoint/set/shard-source.ts',
+    find: 'found?.seq !== parent.seq || ',
+    replace: 'found === undefined || ',
+    tests: BROKEN,
+  },
+  {
+    rule: 'a delta is sound only with the files that it builds on',
+    file: 'src/checkpoint/set/verify.ts',
+    find: 'const problems = isSingle ? [] : parentProblems',
+    replace: 'const problems = !isSingle ? [] : parentProblems',
+    tests: BROKEN,
+  },
+  {
+    rule: 'a delta is listed as damaged without the files that it builds on',
+    file: 'src/checkpoint/registry/listing.ts',
+    find: 'one.parents.find((uuid) => !usable.has(uuid))',
+    replace: 'one.parents.find((uuid) => uuid === undefined)',
+    tests: BROKEN,
   },
 ];

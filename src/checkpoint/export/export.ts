@@ -13,6 +13,7 @@ import { VALUES_ONLY } from '../file/row-pieces.ts';
 import { type CheckpointSet, expectWhole, type Variables } from '../set/checkpoint-set.ts';
 import { blocksInOrder } from '../set/inspect.ts';
 import { mergeRows } from '../set/merge.ts';
+import { countRows } from '../set/shard-rows.ts';
 
 /** An array of the exported file. */
 export interface ExportColumn {
@@ -98,7 +99,7 @@ export async function planExport({ set, variables, state: isState }: ExportOptio
     const spec = parameters.sparse[table]!;
     const { slots, steps } = stateOf(spec);
     let rows = 0;
-    for (const { reader, shard } of set.shards) rows += await reader.rowCount(shard, table);
+    for (const source of set.shards) rows += await countRows(source, table);
     const matrix = (field: string): ExportColumn => {
       return { name: `sparse/${spec.name}/${field}`, dtype: 'F32', shape: [rows, spec.width] };
     };

@@ -10,7 +10,14 @@ import type { DenseBlock, ShardRows } from '../../tensor/parameters.ts';
 import { rowBytes, storedTable } from '../../tensor/stored-tables.ts';
 import { corrupt, openFile } from './files.ts';
 import { type FileFacts, parseMetadata, type ShardParent, type ShardPosition } from './format.ts';
-import { type DenseTensors, type ExtentTensors, layoutOf, NOTHING, type SparseTensors } from './layout.ts';
+import {
+  type DenseTensors,
+  type ExtentTensors,
+  type GoneTensors,
+  layoutOf,
+  NOTHING,
+  type SparseTensors,
+} from './layout.ts';
 import { readLooks } from './looks.ts';
 import type { TensorInfo } from './safetensors/header.ts';
 import { readElements, readSafetensors, type Safetensors, tensorLength } from './safetensors/reader.ts';
@@ -21,6 +28,13 @@ const PIECE_BYTES = 8 * 1024 * 1024;
 /** Where one shard's rows of a table are. */
 export interface RowRange {
   readonly tensors: SparseTensors;
+  readonly first: number;
+  readonly end: number;
+}
+
+/** Where ids of one shard are. */
+export interface IdRange {
+  readonly tensors: Pick<SparseTensors, 'ids'>;
   readonly first: number;
   readonly end: number;
 }
@@ -54,8 +68,8 @@ export interface CheckpointReader {
   ledgerOf(shard: number): Promise<Uint8Array>;
   /** Undefined if rows have no `seen`. */
   looksOf(shard: number): Promise<LookState | undefined>;
-  /** Ascending ids of a table of the model that are gone since the parent of the shard. */
-  goneOf(shard: number, table: number): Promise<BigUint64Array>;
+  /** Where the ids of a table of the model are that are gone since the parent of the shard. */
+  goneRange(shard: number, table: number): Promise<IdRange>;
   close(): Promise<void>;
 }
 
@@ -110,6 +124,10 @@ async function locateShards(
   return located;
 }
 
+const positionOf = ({ shard, epoch, seq, parent }: Located): ShardPosition => {
+  return { shard, epoch, seq, ...(parent && { parent }) };
+};
+
 /** By place in the extent. */
 async function readParents(
   source: Safetensors,
@@ -139,24 +157,27 @@ function readerOf(source: Safetensors, facts: FileFacts, located: ReadonlyMap<nu
     return found;
   }
 
-  async function rangeOf(shard: number, table: number): Promise<RowRange> {
+  async function rangeIn<T extends GoneTensors>(
+    shard: number,
+    pick: (extent: ExtentTensors) => T | undefined,
+    none: T,
+  ) {
     const { extent, at } = locate(shard);
-    const tensors = extent.sparse[table];
-    if (tensors === undefined) return { tensors: NO_ROWS, first: 0, end: 0 };
+    const tensors = pick(extent);
+    if (tensors === undefined) return { tensors: none, first: 0, end: 0 };
     const starts = await indexes.starts(extent, tensors.rows, tensors.ids);
     return { tensors, first: starts[at]!, end: starts[at + 1]! };
   }
+  const rangeOf = (shard: number, table: number): Promise<RowRange> =>
+    rangeIn(shard, ({ sparse }) => sparse[table], NO_ROWS);
+  const goneRange = (shard: number, table: number): Promise<IdRange> =>
+    rangeIn(shard, ({ gone }) => gone[table], NO_ROWS);
 
   return {
     path: source.name,
     facts,
     source,
-    positions: [...located.values()].map(({ shard, epoch, seq, parent }) => ({
-      shard,
-      epoch,
-      seq,
-      ...(parent && { parent }),
-    })),
+    positions: [...located.values()].map(positionOf),
     async rowCount(shard, table) {
       const { first, end } = await rangeOf(shard, table);
       return end - first;
@@ -202,14 +223,7 @@ function readerOf(source: Safetensors, facts: FileFacts, located: ReadonlyMap<nu
       if (lastLooks?.extent !== extent) lastLooks = { extent, states: await readLooks(source, extent.looks) };
       return lastLooks.states[at];
     },
-    async goneOf(shard, table) {
-      const { extent, at } = locate(shard);
-      const tensors = extent.gone[table];
-      if (tensors === undefined) return new BigUint64Array(0);
-      const starts = await indexes.starts(extent, tensors.rows, tensors.ids);
-      const [first, end] = [starts[at]!, starts[at + 1]!];
-      return readElements(source, tensors.ids, first, new BigUint64Array(end - first));
-    },
+    goneRange,
     close: () => source.file.close(),
   };
 }
@@ -266,6 +280,13 @@ async function placeBlocks(
     places.push({ tensors, parameter, block: blocks[at]!, first, length, step: steps?.[at] });
   }
   return places;
+}
+
+/** Ascending ids of a table of the model that are gone since the parent of the shard. */
+export async function readGone(reader: CheckpointReader, shard: number, table: number): Promise<BigUint64Array> {
+  const { tensors, first, end } = await reader.goneRange(shard, table);
+  if (first === end) return new BigUint64Array(0);
+  return readElements(reader.source, tensors.ids, first, new BigUint64Array(end - first));
 }
 
 /** The values and state of a block. */

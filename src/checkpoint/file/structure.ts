@@ -4,7 +4,7 @@ import { blockLength, blockShards } from '../../tensor/blocks.ts';
 import { createIdRouter, type IdRouter } from '../../tensor/id-router.ts';
 import { storedTable, storedTables } from '../../tensor/stored-tables.ts';
 import { corrupt } from './files.ts';
-import type { CheckpointReader } from './reader.ts';
+import { type CheckpointReader, readGone } from './reader.ts';
 import { readElements } from './safetensors/reader.ts';
 import { wordsOf } from './words.ts';
 
@@ -61,7 +61,7 @@ async function checkGone(
   { shard, table, router, here }: Omit<IdsToCheck, 'ids'>,
 ): Promise<void> {
   const { facts, source } = reader;
-  const gone = await reader.goneOf(shard, table);
+  const gone = await readGone(reader, shard, table);
   if (gone.length === 0) return;
   const { name } = facts.parameters.sparse[table]!;
   const what = `gone/${name}`;

@@ -3,7 +3,7 @@ import type { LookState } from '../../core/shard/looks.ts';
 import type { ParameterMemory } from '../../tensor/parameters.ts';
 import { storedTables } from '../../tensor/stored-tables.ts';
 import { corrupt } from '../file/files.ts';
-import type { CheckpointReader } from '../file/reader.ts';
+import { type CheckpointReader, readGone } from '../file/reader.ts';
 import { eachRowPiece } from './load-rows.ts';
 import { asDamage, type LoadedCheckpoint, loadBlocks } from './load-shards.ts';
 
@@ -54,7 +54,7 @@ async function changeRows(reader: CheckpointReader, shards: readonly number[], i
   const { sparse } = reader.facts.parameters;
   for (const shard of shards) {
     for (const table of sparse.keys()) {
-      const gone = await reader.goneOf(shard, table);
+      const gone = await readGone(reader, shard, table);
       if (gone.length > 0) asDamage(reader, shard, () => void into.removeIds(shard, table, gone));
     }
   }

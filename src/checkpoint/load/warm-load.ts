@@ -12,9 +12,10 @@ import type { DenseBlock, ParameterMemory, ShardRows } from '../../tensor/parame
 import { placeOf, rowBytes, storedTable } from '../../tensor/stored-tables.ts';
 import { corrupt } from '../file/files.ts';
 import { readBlock } from '../file/reader.ts';
-import { createRowBuffers, rowPieces, VALUES_ONLY } from '../file/row-pieces.ts';
+import { createRowBuffers, VALUES_ONLY } from '../file/row-pieces.ts';
 import { damagedTensors } from '../file/scan.ts';
 import { type CheckpointSet, openCheckpointSet } from '../set/checkpoint-set.ts';
+import { piecesOf } from '../set/shard-rows.ts';
 import type { WarmPlan } from './warm-plan.ts';
 
 const PIECE_BYTES = 4 * 1024 * 1024;
@@ -113,8 +114,8 @@ async function loadTable(set: CheckpointSet, { name, kind }: WarmTable, options:
   const keepMostRecent = (isLoading: boolean): void => {
     if (shardBytes !== undefined) for (const own of shards) into.keepMostRecent(own, model, isLoading);
   };
-  for (const { reader, shard } of set.shards.filter((one) => isOurs(one.shard))) {
-    for await (const piece of rowPieces(reader, shard, source, buffers)) {
+  for (const one of set.shards.filter(({ shard }) => isOurs(shard))) {
+    for await (const piece of piecesOf(one, source, buffers)) {
       const whole = isWhole ? piece : { ...fresh(optimizer, piece), seen: piece.seen };
       for (let from = 0; from < piece.ids.length; from += sliceRows) {
         into.adoptRows(place, rowsBetween(whole, from, from + sliceRows), shards);
@@ -155,7 +156,7 @@ async function loadDense(set: CheckpointSet, name: string, options: WarmLoadOpti
   const mine = new Set(shards);
   let blocks = 0;
   let bytes = 0;
-  for (const { reader, shard } of set.shards) {
+  for (const { blocksIn: reader, shard } of set.shards) {
     for (const place of await reader.blockPlaces(shard, source)) {
       const owner = shardOf[place.block];
       if (owner === undefined) throw corrupt(reader.path, `${name}: block ${place.block} of ${shardOf.length}`);

@@ -16,6 +16,7 @@ import { UUID_PATTERN } from '../file/paths.ts';
 import { VALUES_ONLY } from '../file/row-pieces.ts';
 import { damagedTensors } from '../file/scan.ts';
 import { type CheckpointSet, expectWhole, nameExpression } from '../set/checkpoint-set.ts';
+import { countRows } from '../set/shard-rows.ts';
 
 const count = z.int().min(0);
 const name = z.string().min(1).max(LIMITS.parameterNameBytes);
@@ -178,7 +179,7 @@ async function contentOf(
   for (const dense of spec.dense.filter(isTaken)) {
     const parameter = facts.parameters.dense.findIndex((one) => one.name === dense.name);
     let blocks = 0;
-    for (const { reader, shard } of shards) blocks += (await reader.blockPlaces(shard, parameter)).length;
+    for (const { blocksIn, shard } of shards) blocks += (await blocksIn.blockPlaces(shard, parameter)).length;
     const state = stateOf(dense);
     const bytes = 4 * elementCount(dense) * (1 + state.slots.length) + (state.steps ? 4 * blocks : 0);
     loaded.push({ name: dense.name, kind: 'dense', rows: blocks, bytes });
@@ -187,7 +188,7 @@ async function contentOf(
     const rowsIn = async (kind: StoredTable['kind']): Promise<number> => {
       const table = placeOf(facts.parameters, kind, sparse.name);
       let rows = 0;
-      for (const { reader, shard } of shards) rows += await reader.rowCount(shard, table);
+      for (const source of shards) rows += await countRows(source, table);
       return rows;
     };
     const rows = await rowsIn('sparse');

@@ -164,11 +164,12 @@ export function parseEntries(prefix: string, entries: readonly StoredEntry[]): P
 }
 
 const refsOf = (folder: string, files: readonly PublishedFile[]): FileRef[] =>
-  files.map(({ index, generation }) => ({
+  files.map(({ index, generation, earlier }) => ({
     path: checkpointPath({ folder, index }, generation.uuid),
     index,
     uuid: generation.uuid,
     published: generation,
+    ...(earlier && { earlier }),
   }));
 
 /** The published files, by index. */

@@ -8,4 +8,6 @@ export interface FileRef {
   readonly uuid?: string;
   /** What was published of it, where a store knows. */
   readonly published?: Generation;
+  /** The files of the same pserver that were published before it, where a store knows. */
+  readonly earlier?: readonly Generation[];
 }

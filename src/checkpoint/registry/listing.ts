@@ -26,6 +26,10 @@ export interface ListedGeneration {
    */
   readonly state: 'clean' | 'opened' | 'running' | 'incompatible' | 'damaged' | 'missing';
   readonly complaint: string | undefined;
+  /** `delta`: with only what changed since other files. Undefined if the file cannot be read. */
+  readonly kind: 'base' | 'delta' | undefined;
+  /** Names of the files that a delta builds on. */
+  readonly parents: readonly string[];
 }
 
 export interface ListOptions {
@@ -51,8 +55,25 @@ export async function listGenerations({
     .flatMap(([, group]) => {
       // As the store has them; without one, by time.
       const ordered = published === undefined ? group.sort((a, b) => (b.createdAt ?? 0) - (a.createdAt ?? 0)) : group;
-      return ordered.map((one, age) => ({ ...one, age }));
+      return withBrokenChains(ordered).map((one, age) => ({ ...one, age }));
     });
+}
+
+const UNUSABLE: ReadonlySet<ListedGeneration['state']> = new Set(['damaged', 'missing', 'incompatible']);
+
+/** A delta cannot be used without the files that it builds on. `group`: newest first. */
+function withBrokenChains(group: readonly ListedGeneration[]): ListedGeneration[] {
+  const usable = new Set<string | undefined>();
+  return group
+    .toReversed()
+    .map((one): ListedGeneration => {
+      if (UNUSABLE.has(one.state)) return one;
+      const lacking = one.parents.find((uuid) => !usable.has(uuid));
+      if (lacking === undefined) usable.add(one.uuid);
+      else return { ...one, state: 'damaged', complaint: `builds on ${lacking}, which is missing or damaged` };
+      return one;
+    })
+    .reverse();
 }
 
 async function listFile(
@@ -71,6 +92,8 @@ async function listFile(
     shards: undefined,
     createdAt: published?.timestamp,
     jobName: undefined,
+    kind: undefined,
+    parents: [],
   };
   try {
     return await withFile(await openFile(storage, path), async (file) => {
@@ -89,6 +112,8 @@ async function listFile(
         shards: facts.shardsHere,
         createdAt: facts.createdAt,
         jobName: facts.jobName,
+        kind: facts.kind === 'delta' ? 'delta' : 'base',
+        parents: facts.parents ?? [],
         state: !facts.clean ? 'running' : (resting?.has(facts.uuid) ?? true) ? 'clean' : 'opened',
         complaint: undefined,
       };

@@ -7,15 +7,20 @@ import { assert } from '../../base/assert.ts';
 import type { DiskFile } from '../../base/seams.ts';
 import type { LookState } from '../../core/shard/looks.ts';
 import { optimizerLayout, type TrainedSpec } from '../../tensor/optimizer.ts';
-import { rowBytes, type StoredTable, storedTable, storedTables } from '../../tensor/stored-tables.ts';
+import type { ShardRows } from '../../tensor/parameters.ts';
+import { type RowLayout, rowBytes, type StoredTable, storedTable, storedTables } from '../../tensor/stored-tables.ts';
 import { EXTENT_BYTES, headerPlan, type WrittenCheckpoint } from '../file/extent-writer.ts';
 import { type CheckpointMeta, encodeMetadata, slotField, TENSORS, tensorName } from '../file/format.ts';
 import { lookTensors } from '../file/looks.ts';
 import type { BlockPlace, RowRange } from '../file/reader.ts';
+import { VALUES_ONLY } from '../file/row-pieces.ts';
 import { DTYPE_BYTES, type Dtype, type TensorInfo } from '../file/safetensors/header.ts';
 import { readElements, type Safetensors } from '../file/safetensors/reader.ts';
 import { createSafetensorsWriter, type NewTensor, type StreamedTensor } from '../file/safetensors/writer.ts';
-import type { ShardSource, Variables } from '../set/checkpoint-set.ts';
+import type { Variables } from '../set/checkpoint-set.ts';
+import { mergeRows } from '../set/merge.ts';
+import { countRows } from '../set/shard-rows.ts';
+import type { ShardSource } from '../set/shard-source.ts';
 
 const COPY_BYTES = 4 * 1024 * 1024;
 
@@ -35,10 +40,18 @@ export interface ReshardOptions {
 interface PlannedShard {
   readonly source: ShardSource;
   /** Indexed by chosen table. */
-  readonly tables: readonly RowRange[];
+  readonly tables: readonly PlannedRows[];
   /** Indexed by chosen parameter. */
   readonly dense: readonly (readonly BlockPlace[])[];
   readonly bytes: number;
+}
+
+interface PlannedRows {
+  /** Place of the table among the stored tables of the sources' job. */
+  readonly table: number;
+  readonly rows: number;
+  /** Undefined if several files have them. */
+  readonly range: RowRange | undefined;
 }
 
 /** Writes all shards given and fills the header. Throws `CheckpointCorrupt`, the disk's errors, the signal's reason. */
@@ -71,7 +84,7 @@ export async function writeResharded(options: ReshardOptions): Promise<WrittenCh
   return { bytes, rows, positions, tensors: writer.tensors };
 }
 
-const rowsIn = (tables: readonly RowRange[]): number => tables.reduce((sum, { first, end }) => sum + end - first, 0);
+const rowsIn = (tables: readonly PlannedRows[]): number => tables.reduce((sum, { rows }) => sum + rows, 0);
 
 /** `places`: places of the chosen stored tables in the sources' job. */
 async function planShard(
@@ -79,19 +92,20 @@ async function planShard(
   places: readonly number[],
   { variables, meta }: ReshardOptions,
 ): Promise<PlannedShard> {
-  const { reader, shard } = source;
-  const tables: RowRange[] = [];
+  const { reader, blocksIn, links, shard } = source;
+  const tables: PlannedRows[] = [];
   const dense: BlockPlace[][] = [];
   let bytes = 0;
   for (const [at, table] of places.entries()) {
-    const range = await reader.rowRange(shard, table);
-    tables.push(range);
+    const range = links.length === 1 ? await reader.rowRange(shard, table) : undefined;
+    const rows = range === undefined ? await countRows(source, table) : range.end - range.first;
+    tables.push({ table, rows, range });
     const { width, layout } = storedTable(meta.parameters.sparse, at)!;
-    bytes += (range.end - range.first) * rowBytes(width, layout);
+    bytes += rows * rowBytes(width, layout);
   }
   for (const [at, parameter] of variables.dense.entries()) {
     const { slots } = optimizerLayout(meta.parameters.dense[at]!.optimizer);
-    const places = await reader.blockPlaces(shard, parameter);
+    const places = await blocksIn.blockPlaces(shard, parameter);
     dense.push(places);
     for (const { length } of places) bytes += 4 * length * (1 + slots.length);
   }
@@ -221,33 +235,83 @@ function tableTensors(
   { kind, name, width, layout }: StoredTable,
   options: ReshardOptions,
 ): Tensor[] {
-  const ranges = shards.map(({ source, tables }) => ({ source: source.reader.source, ...tables[table]! }));
-  const counts = ranges.map(({ first, end }) => end - first);
-  const starts = startsOf(counts);
+  const planned = shards.map(({ source, tables }) => ({ source, ...tables[table]! })).filter(({ rows }) => rows > 0);
+  const starts = startsOf(shards.map(({ tables }) => tables[table]!.rows));
   const rows = starts.at(-1)!;
   if (rows === 0) return [];
   const { slots, steps, seen } = layout;
   const at = (field: string): string => tensorName(kind, name, field, extent);
-  const column = (
-    field: string,
-    dtype: Dtype,
-    cells: number,
-    pick: (tensors: RowRange['tensors']) => TensorInfo,
-  ): StreamedTensor => {
-    const pieces = ranges.flatMap(({ source, tensors, first, end }) =>
-      first === end ? [] : [{ source, tensor: pick(tensors), first: first * cells, count: (end - first) * cells }],
-    );
-    const shape = dtype === 'F32' ? [rows, width] : [rows];
-    return { name: at(field), dtype, shape, parts: copyOf(pieces, options) };
+  const column = (field: string, dtype: Dtype, { width: cells, ...wanted }: WantedColumn): StreamedTensor => {
+    const shape = dtype === 'F32' ? [rows, cells] : [rows];
+    return { name: at(field), dtype, shape, parts: columnOf(planned, { ...wanted, width: cells }, options) };
   };
   return [
     wideTensor(at('rows'), [starts.length], starts),
-    column('ids', 'U64', 1, ({ ids }) => ids),
-    ...(width === 0 ? [] : [column('values', 'F32', width, ({ values }) => values)]),
-    ...slots.map((slot) => column(slotField(slot), 'F32', width, (tensors) => tensors.slots[slot]!)),
-    ...(steps ? [column('steps', 'U32', 1, (tensors) => tensors.steps!)] : []),
-    ...(seen ? [column('seen', 'U32', 1, (tensors) => tensors.seen!)] : []),
+    column('ids', 'U64', { width: 0, state: VALUES_ONLY, of: ({ ids }) => ids, in: ({ ids }) => ids }),
+    ...(width === 0
+      ? []
+      : [
+          column('values', 'F32', {
+            width,
+            state: VALUES_ONLY,
+            of: ({ values }) => values,
+            in: ({ values }) => values,
+          }),
+        ]),
+    ...slots.map((slot) =>
+      column(slotField(slot), 'F32', {
+        width,
+        state: { ...VALUES_ONLY, slots: [slot] },
+        of: (tensors) => tensors.slots[slot]!,
+        in: (found) => found.slots[slot]!,
+      }),
+    ),
+    ...(steps ? [column('steps', 'U32', words('steps'))] : []),
+    ...(seen ? [column('seen', 'U32', words('seen'))] : []),
   ];
+}
+
+/** A column of a table, for a shard in one file and for one in several. */
+interface WantedColumn {
+  /** Number of values of a row; 0 for a column of ids, steps or `seen`. */
+  readonly width: number;
+  /** What is read beside ids and values. */
+  readonly state: RowLayout;
+  readonly of: (tensors: RowRange['tensors']) => TensorInfo;
+  readonly in: (rows: ShardRows) => ArrayBufferView;
+}
+
+const words = (field: 'steps' | 'seen'): WantedColumn => ({
+  width: 0,
+  state: { ...VALUES_ONLY, [field]: true },
+  of: (tensors) => tensors[field]!,
+  in: (rows) => rows[field]!,
+});
+
+/** The bytes of a column, shard by shard, in parts that are valid until the next one is asked for. */
+async function* columnOf(
+  planned: readonly (PlannedRows & { readonly source: ShardSource })[],
+  { width, state, ...column }: WantedColumn,
+  options: ReshardOptions,
+): AsyncGenerator<Uint8Array> {
+  const cells = Math.max(1, width);
+  let pieces: Piece[] = [];
+  for (const { source, table, rows, range } of planned) {
+    if (range !== undefined) {
+      const from = { source: source.reader.source, tensor: column.of(range.tensors), first: range.first * cells };
+      pieces.push({ ...from, count: rows * cells });
+      continue;
+    }
+    yield* copyOf(pieces, options);
+    pieces = [];
+    for await (const batch of mergeRows({ shards: [source], table, width, state, batchBytes: COPY_BYTES })) {
+      options.signal?.throwIfAborted();
+      const part = column.in(batch);
+      options.onBytes?.(part.byteLength);
+      yield new Uint8Array(part.buffer, part.byteOffset, part.byteLength);
+    }
+  }
+  yield* copyOf(pieces, options);
 }
 
 function denseTensors(
@@ -264,7 +328,7 @@ function denseTensors(
   const starts = startsOf(held.map(({ place }) => place.length));
   const floats = (field: string, pick: (tensors: BlockPlace['tensors']) => TensorInfo): StreamedTensor => {
     const pieces = held.map(({ source, place: { tensors, first, length } }) => {
-      return { source: source.reader.source, tensor: pick(tensors), first, count: length };
+      return { source: source.blocksIn.source, tensor: pick(tensors), first, count: length };
     });
     return { name: at(field), dtype: 'F32', shape: [starts.at(-1)!], parts: copyOf(pieces, options) };
   };
@@ -290,7 +354,7 @@ interface Piece {
 
 /** The bytes of the pieces, in parts that are valid until the next one is asked for. */
 async function* copyOf(pieces: readonly Piece[], { signal, onBytes }: ReshardOptions): AsyncGenerator<Uint8Array> {
-  const longest = Math.max(...pieces.map(({ tensor, count }) => count * DTYPE_BYTES[tensor.dtype]));
+  const longest = Math.max(0, ...pieces.map(({ tensor, count }) => count * DTYPE_BYTES[tensor.dtype]));
   const buffer = new Uint8Array(Math.min(longest, COPY_BYTES));
   for (const { source, tensor, first, count } of pieces) {
     const bytes = count * DTYPE_BYTES[tensor.dtype];

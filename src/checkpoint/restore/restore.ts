@@ -12,15 +12,11 @@ import { type StoredTable, storedTables } from '../../tensor/stored-tables.ts';
 import type { CheckpointMeta } from '../file/format.ts';
 import { checkpointPath, jobTag, temporaryPath } from '../file/paths.ts';
 import { type Generation, generationOf } from '../registry/entry.ts';
-import {
-  type CheckpointSet,
-  expectWhole,
-  openCheckpointSet,
-  type ShardSource,
-  type Variables,
-} from '../set/checkpoint-set.ts';
+import { type CheckpointSet, expectWhole, openCheckpointSet, type Variables } from '../set/checkpoint-set.ts';
 import { type ContentOptions, contentBytes, denseContent, tableContent } from '../set/content.ts';
 import { positionsDigest } from '../set/positions.ts';
+import { countRows } from '../set/shard-rows.ts';
+import type { ShardSource } from '../set/shard-source.ts';
 import { expectIntact } from '../set/verify.ts';
 import { storedPlaces, writeResharded } from './reshard.ts';
 
@@ -102,8 +98,8 @@ export async function planRestore(
   for (let index = 0; index < pservers; index++) {
     const mine = shardsFor(set, index, { pservers, units });
     let rows = 0;
-    for (const { reader, shard } of mine) {
-      for (const table of variables.sparse) rows += await reader.rowCount(shard, table);
+    for (const source of mine) {
+      for (const table of variables.sparse) rows += await countRows(source, table);
     }
     files.push({ index, shards: mine.length, rows });
   }

@@ -2,7 +2,8 @@
  * Several files read as one checkpoint: of each shard the copy with the highest (epoch, seq). All must be of one job.
  * Memory: the headers, and where each shard is.
  */
-import { PaddletError } from '../../base/errors.ts';
+import { dirname, join } from 'node:path';
+import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import type { Storage } from '../../base/seams.ts';
 import type { ParameterSpec } from '../../tensor/spec.ts';
 import { formatShards } from '../file/coverage.ts';
@@ -12,16 +13,12 @@ import { differenceOf } from '../file/made-for.ts';
 import { type CheckpointReader, openCheckpoint } from '../file/reader.ts';
 import { findFiles } from '../registry/discover.ts';
 import type { FileRef } from '../registry/file-ref.ts';
+import { followParents, type ShardSource } from './shard-source.ts';
 
 export interface CheckpointPart extends FileRef {
   readonly reader: CheckpointReader;
-  /** Shards that are read from this file. */
+  /** Shards with rows that are read from this file. */
   readonly shards: readonly number[];
-}
-
-/** Where a shard is read from. */
-export interface ShardSource extends ShardPosition {
-  readonly reader: CheckpointReader;
 }
 
 export interface CheckpointSet {
@@ -36,12 +33,16 @@ export interface CheckpointSet {
   close(): Promise<void>;
 }
 
-/** Opens the files. Throws `CheckpointMissing`, `CheckpointCorrupt` (files of several jobs included). */
+/**
+ * Opens the files, and those that they build on, which are in the same folders. Throws `CheckpointMissing`,
+ * `CheckpointCorrupt` (files of several jobs included).
+ */
 export async function openCheckpointSet(storage: Storage, files: readonly FileRef[]): Promise<CheckpointSet> {
-  const opened: { ref: FileRef; reader: CheckpointReader }[] = [];
+  const opened: Opened[] = [];
   try {
     for (const ref of files) opened.push({ ref, reader: await openPart(storage, ref) });
-    const set = joinParts(opened);
+    await openParents(storage, opened);
+    const set = joinParts(opened.slice(0, files.length), opened);
     const used = new Set(set.parts.map(({ reader }) => reader));
     for (const { reader } of opened) if (!used.has(reader)) await reader.close();
     return set;
@@ -49,6 +50,27 @@ export async function openCheckpointSet(storage: Storage, files: readonly FileRe
     // The first error says what is wrong.
     for (const { reader } of opened) await reader.close().catch(() => undefined);
     throw error;
+  }
+}
+
+/** Adds the files that those before them build on. One that is missing may be needed for no shard. */
+async function openParents(storage: Storage, opened: Opened[]): Promise<void> {
+  const known = new Set(opened.map(({ reader }) => reader.facts.uuid));
+  // The list grows while it is read: a parent may be a delta, too.
+  for (const { ref, reader } of opened) {
+    const { index, parents = [] } = reader.facts;
+    for (const uuid of parents.filter((name) => !known.has(name))) {
+      known.add(uuid);
+      const { earlier = [] } = ref;
+      const published = earlier.find((generation) => generation.uuid === uuid);
+      const path = join(dirname(ref.path), uuid);
+      const parent: FileRef = { path, index, uuid, earlier, ...(published && { published }) };
+      try {
+        opened.push({ ref: parent, reader: await openPart(storage, parent) });
+      } catch (error) {
+        if (!isPaddletError(error, 'CheckpointMissing')) throw error;
+      }
+    }
   }
 }
 
@@ -70,33 +92,33 @@ export async function withCheckpointAt<T>(
 export async function openPart(storage: Storage, { path, index, uuid }: FileRef): Promise<CheckpointReader> {
   const reader = await openCheckpoint(storage, path);
   const { facts } = reader;
-  if (facts.kind === 'delta') {
-    await reader.close();
-    throw corrupt(path, `has only what changed since ${facts.parents?.join(', ')}`);
-  }
   if ((uuid ?? facts.uuid) === facts.uuid && (index ?? facts.index) === facts.index) return reader;
   await reader.close();
   throw corrupt(path, `the file contains checkpoint ${facts.uuid} of pserver ${facts.index}: someone moved it here`);
 }
 
-function joinParts(opened: readonly Opened[]): CheckpointSet {
-  const newestFirst = newestRound(opened).sort((a, b) => b.reader.facts.createdAt - a.reader.facts.createdAt);
+/** `all`: the files, and those that they build on. */
+function joinParts(files: readonly Opened[], all: readonly Opened[]): CheckpointSet {
+  const newestFirst = newestRound(files).sort((a, b) => b.reader.facts.createdAt - a.reader.facts.createdAt);
   const first = newestFirst[0];
   if (first === undefined) throw new PaddletError('CheckpointMissing', 'not a checkpoint file');
   const { facts } = first.reader;
-  for (const { reader } of newestFirst) expectSameJob(first.reader, reader);
-  const best = new Map<number, ShardSource>();
+  const best = new Map<number, ShardPosition & { readonly reader: CheckpointReader }>();
   for (const { reader } of newestFirst) {
+    expectSameJob(first.reader, reader);
     for (const position of reader.positions) {
       const found = best.get(position.shard);
       if (found === undefined || isNewer(position, found)) best.set(position.shard, { ...position, reader });
     }
   }
-  const shards = [...best.values()].sort((a, b) => a.shard - b.shard);
-  const byReader = Map.groupBy(shards, ({ reader }) => reader);
-  const parts = opened.flatMap(({ ref, reader }) => {
-    const mine = byReader.get(reader)?.map(({ shard }) => shard);
-    return mine === undefined ? [] : [{ ...ref, reader, shards: mine }];
+  const byName = new Map(all.map(({ reader }) => [reader.facts.uuid, reader]));
+  const shards = [...best.values()]
+    .sort((a, b) => a.shard - b.shard)
+    .map(({ reader, ...position }) => followParents(reader, position, (uuid) => byName.get(uuid)));
+  const parts = all.flatMap(({ ref, reader }) => {
+    const mine = shards.filter(({ links }) => links.includes(reader)).map(({ shard }) => shard);
+    if (mine.length > 0) expectSameJob(first.reader, reader);
+    return mine.length === 0 ? [] : [{ ...ref, reader, shards: mine }];
   });
   return {
     facts,

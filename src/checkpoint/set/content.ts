@@ -7,10 +7,12 @@ import type { ShardRows } from '../../tensor/parameters.ts';
 import { nameHash } from '../../tensor/shard-hash.ts';
 import { rowBytes, storedTable } from '../../tensor/stored-tables.ts';
 import { readBlock } from '../file/reader.ts';
-import { createRowBuffers, type RowBuffers, rowPieces } from '../file/row-pieces.ts';
+import { createRowBuffers, type RowBuffers } from '../file/row-pieces.ts';
 import { wordsOf } from '../file/words.ts';
-import type { CheckpointSet, ShardSource, Variables } from './checkpoint-set.ts';
+import type { CheckpointSet, Variables } from './checkpoint-set.ts';
 import { mixWords, type RowHash, SetDigest } from './row-hash.ts';
+import { countRows, piecesOf } from './shard-rows.ts';
+import type { ShardSource } from './shard-source.ts';
 import { Statistics, type TopRow, TopRows, type ValueStatistics } from './statistics.ts';
 
 const PIECE_BYTES = 2 * 1024 * 1024;
@@ -54,8 +56,8 @@ export async function tableContent(
   const totals = createRowTotals(name, buffers, options.top ?? 0);
   const bytesPerRow = rowBytes(width, layout);
   let rows = 0;
-  for (const { reader, shard } of shards) {
-    for await (const piece of rowPieces(reader, shard, table, buffers)) {
+  for (const source of shards) {
+    for await (const piece of piecesOf(source, table, buffers)) {
       options.signal?.throwIfAborted();
       totals.add(piece);
       rows += piece.ids.length;
@@ -114,7 +116,7 @@ export async function denseContent(
   const state = new SetDigest();
   let blocks = 0;
   let bytes = 0;
-  for (const { reader, shard } of set.shards) {
+  for (const { blocksIn: reader, shard } of set.shards) {
     for (const place of await reader.blockPlaces(shard, parameter)) {
       options.signal?.throwIfAborted();
       const block = await readBlock(reader.source, place);
@@ -139,10 +141,10 @@ export async function denseContent(
 /** Bytes that going through the chosen variables reads: for progress. */
 export async function contentBytes({ facts, shards }: CheckpointSet, { sparse }: Variables): Promise<number> {
   let bytes = 0;
-  for (const { reader, shard } of shards) {
+  for (const source of shards) {
     for (const table of sparse) {
       const { width, layout } = storedTable(facts.parameters.sparse, table)!;
-      bytes += (await reader.rowCount(shard, table)) * rowBytes(width, layout);
+      bytes += (await countRows(source, table)) * rowBytes(width, layout);
     }
   }
   return bytes;

@@ -9,6 +9,7 @@ import { type ContentOptions, type DenseContent, denseContent, type TableContent
 import { mergeRows } from './merge.ts';
 import { createModelHasher, type Digests, inNameOrder, tablesInOrder } from './model-digest.ts';
 import { type PositionsFound, positionsDigest, progressOf } from './positions.ts';
+import { countRows } from './shard-rows.ts';
 
 export interface InspectedTable extends TableContent {
   readonly name: string;
@@ -47,11 +48,14 @@ export interface InspectedFile {
   readonly token: string;
   readonly bytes: number;
   readonly rows: number;
-  /** Shards that are read from this file, and shards in it. */
+  /** Shards with rows that are read from this file, and shards in it. */
   readonly shards: number;
   readonly shardsHere: number;
   readonly createdAt: number;
   readonly clean: boolean;
+  readonly kind: 'base' | 'delta';
+  /** Names of the files that a delta builds on. */
+  readonly parents: readonly string[];
 }
 
 export interface InspectOptions extends ContentOptions {
@@ -95,6 +99,8 @@ export async function inspectCheckpoint(set: CheckpointSet, options: InspectOpti
       shardsHere: reader.facts.shardsHere,
       createdAt: reader.facts.createdAt,
       clean: reader.facts.clean,
+      kind: reader.facts.kind === 'delta' ? 'delta' : 'base',
+      parents: reader.facts.parents ?? [],
     })),
     tables,
     dense: parameters,
@@ -107,7 +113,7 @@ async function candidatesOf({ facts, shards }: CheckpointSet, name: string): Pro
   const place = placeOf(facts.parameters, 'candidates', name);
   if (place < 0) return undefined;
   let count = 0;
-  for (const { reader, shard } of shards) count += await reader.rowCount(shard, place);
+  for (const source of shards) count += await countRows(source, place);
   return { count, bytes: count * CANDIDATE_BYTES };
 }
 
@@ -150,7 +156,7 @@ const sortedSlots = ({ optimizer }: { readonly optimizer: OptimizerSpec }): stri
 /** Blocks of a parameter by number; shards that are missing leave holes. */
 export async function* blocksInOrder({ shards }: Pick<CheckpointSet, 'shards'>, parameter: number) {
   const places = [];
-  for (const { reader, shard } of shards) {
+  for (const { blocksIn: reader, shard } of shards) {
     for (const place of await reader.blockPlaces(shard, parameter)) places.push({ reader, place });
   }
   places.sort((a, b) => a.place.block - b.place.block);

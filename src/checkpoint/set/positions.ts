@@ -4,8 +4,8 @@ import * as z from 'zod';
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import { LIMITS } from '../../base/limits.ts';
 import { createLedger } from '../../core/shard/ledger.ts';
-import type { ShardSource } from './checkpoint-set.ts';
 import { mixWords, type RowHash, SetDigest } from './row-hash.ts';
+import type { ShardSource } from './shard-source.ts';
 
 /** Digest of number, epoch, seq and ledger of every shard. Equal whatever files the shards are in. */
 export async function positionsDigest(shards: readonly ShardSource[]): Promise<string> {

@@ -10,9 +10,10 @@ import { damagedTensors, digestFile } from '../file/scan.ts';
 import { checkStructure } from '../file/structure.ts';
 import type { FileRef } from '../registry/file-ref.ts';
 import { type CheckpointSet, expectSameJob, openPart } from './checkpoint-set.ts';
+import { followParents } from './shard-source.ts';
 
 export interface Problem {
-  /** `file`, `header`, `structure`, `job`, or the name of a tensor. */
+  /** `file`, `header`, `structure`, `job`, `parents`, or the name of a tensor. */
   readonly part: string;
   readonly message: string;
 }
@@ -54,28 +55,47 @@ export interface VerifyOptions {
 /** Throws `VersionMismatch`, the machine's errors and the signal's reason; damage is in the answer. */
 export async function verifyCheckpoint(options: VerifyOptions): Promise<Verification> {
   const { storage, files, newest, jobId } = options;
+  const isSingle = files.length === 1 && files[0]!.index === undefined;
   const verdicts: FileVerdict[] = [];
-  const covered = new Set<number>();
-  let first: CheckpointReader | undefined;
+  const sound = new Map<string, Sound>();
   for (const ref of files) {
     const { verdict, reader } = await verifyFile(storage, ref, options);
     const problems = [...verdict.problems];
     if (reader !== undefined) {
       await reader.close();
-      problems.push(...jobProblems(reader, first, jobId));
-      if (problems.length === 0) {
-        first ??= reader;
-        if (newest?.has(ref.path) ?? true) for (const { shard } of reader.positions) covered.add(shard);
-      }
+      const [first] = sound.values();
+      problems.push(...jobProblems(reader, first?.reader, jobId));
+      if (problems.length === 0) sound.set(reader.facts.uuid, { ref, reader });
     }
     verdicts.push({ ...verdict, problems });
   }
-  const shards = first?.facts.shards ?? 0;
+  const covered = new Set<number>();
+  for (const { ref, reader } of sound.values()) {
+    const problems = isSingle ? [] : parentProblems(reader, (uuid) => sound.get(uuid)?.reader);
+    const at = verdicts.findIndex(({ path }) => path === ref.path);
+    verdicts[at] = { ...verdicts[at]!, problems };
+    const isCounted = problems.length === 0 && (newest?.has(ref.path) ?? true);
+    if (isCounted) for (const { shard } of reader.positions) covered.add(shard);
+  }
+  const [first] = sound.values();
+  const { jobId: id, jobName, shards = 0 } = first?.reader.facts ?? {};
   const missing = Array.from({ length: shards }, (_, shard) => shard).filter((shard) => !covered.has(shard));
-  const isSingle = files.length === 1 && files[0]!.index === undefined;
   const ok = verdicts.every(({ problems }) => problems.length === 0) && (missing.length === 0 || isSingle);
-  const { jobId: id, jobName } = first?.facts ?? {};
   return { ok, jobId: id, jobName, files: verdicts, shards, missing };
+}
+
+interface Sound {
+  readonly ref: FileRef;
+  readonly reader: CheckpointReader;
+}
+
+/** A delta needs the files that its shards build on. Only the first problem is told. */
+function parentProblems(reader: CheckpointReader, parentOf: (uuid: string) => CheckpointReader | undefined): Problem[] {
+  for (const position of reader.positions) {
+    const error = damageOf(() => void followParents(reader, position, parentOf));
+    if (error !== undefined) return [{ part: 'parents', message: error.message }];
+  }
+  return [];
 }
 
 function jobProblems(
@@ -97,7 +117,7 @@ function damageOf(act: () => void): PaddletError | undefined {
     act();
     return undefined;
   } catch (error) {
-    if (isPaddletError(error, 'CheckpointCorrupt')) return error;
+    if (isPaddletError(error, 'CheckpointCorrupt', 'CheckpointMissing')) return error;
     throw error;
   }
 }

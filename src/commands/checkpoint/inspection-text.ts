@@ -55,7 +55,7 @@ function filesText({ files }: Inspection, table: MakeTable, nowSeconds: number):
     file.rows,
     file.shards === file.shardsHere ? file.shards : `${file.shards} of ${file.shardsHere}`,
     ageText(nowSeconds - file.createdAt),
-    file.clean ? 'clean' : '',
+    [file.kind === 'delta' ? 'delta' : '', file.clean ? 'clean' : ''].filter(Boolean).join(', '),
   ]);
   return table(columns, rows);
 }

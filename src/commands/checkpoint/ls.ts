@@ -13,7 +13,7 @@ export default class CheckpointLsCommand extends PaddletCommand<typeof Checkpoin
 
 The state "clean" means that the pserver applied no updates after it wrote the checkpoint. The state "opened" means
 that a pserver has since loaded a clean checkpoint and applied updates. If a checkpoint has no state, it was written
-during training.`;
+during training. A "delta" has only what changed since other files, and is damaged without them.`;
   static override examples = [
     { command: '<%= config.bin %> checkpoint ls clicks', description: 'List the checkpoints of the job `clicks`.' },
     {
@@ -63,6 +63,6 @@ function cells(one: ListedGeneration, nowSeconds: number): (string | number)[] {
     one.bytes === undefined ? '' : bytesText(one.bytes),
     one.rows ?? '',
     one.shards ?? '',
-    one.state === 'running' ? '' : one.state,
+    [one.kind === 'delta' ? 'delta' : '', one.state === 'running' ? '' : one.state].filter(Boolean).join(', '),
   ];
 }

@@ -43,6 +43,11 @@ export const save = schemaOf<Saved & { job: string }>()(
 
 export const forget = z.strictObject({ job: jobName, index: count, files: z.array(z.string()) });
 
+const fileKind = z
+  .enum(['base', 'delta'])
+  .describe('`base`: all rows. `delta`: only what changed since the files that it builds on.');
+const parents = z.array(z.string()).describe('Names of the files that a delta builds on.');
+
 const listedGeneration = schemaOf<ListedGeneration>()(
   z.strictObject({
     index: index.optional(),
@@ -58,6 +63,8 @@ const listedGeneration = schemaOf<ListedGeneration>()(
       .enum(['clean', 'opened', 'running', 'incompatible', 'damaged', 'missing'])
       .describe('State of the file; `paddlet checkpoint ls --help` explains each. `running`: written during training.'),
     complaint: z.string().optional(),
+    kind: fileKind.optional(),
+    parents,
   }),
 );
 
@@ -114,6 +121,8 @@ export const inspect = schemaOf<Inspection & { job: About }>()(
         shardsHere: count.describe('Number of shards in this file; another file may have newer copies of them.'),
         createdAt: secondsSince1970,
         clean: z.boolean(),
+        kind: fileKind,
+        parents,
       }),
     ),
     tables: z.array(
