@@ -1,7 +1,10 @@
+import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { basename } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { writeCheckpointFile } from '../../src/checkpoint/file/write-durable-file.ts';
 import { loadGeneration } from '../../src/checkpoint/load/load.ts';
+import { loadSet } from '../../src/checkpoint/load/load-set.ts';
 import { findFiles } from '../../src/checkpoint/registry/discover.ts';
 import { entrySchema, generationsOf } from '../../src/checkpoint/registry/entry.ts';
 import { listGenerations } from '../../src/checkpoint/registry/listing.ts';
@@ -10,6 +13,7 @@ import { verifyCheckpoint } from '../../src/checkpoint/set/verify.ts';
 import { createDisk } from '../../src/host/disk.ts';
 import { createStorage } from '../../src/host/storage.ts';
 import { contentOf, createFiles, emptyParameters, ledgerOf, loadUsable } from './fixture.ts';
+import { CHAIN_FOLDER, CHAIN_JOB, writeChain } from './golden-chain.ts';
 import {
   FORMER_FOLDER,
   FORMER_JOB,
@@ -23,6 +27,8 @@ import {
   goldenParameters,
   REFUSED_FOLDER,
 } from './golden-content.ts';
+
+const hasPython = spawnSync('python3', ['--version']).status === 0;
 
 const golden = (path: string) => {
   const folder = path.replace(/\/$/, '');
@@ -67,6 +73,54 @@ describe('the golden file of format version 4', () => {
     expect(md5).toBe(entry.md5);
     const written = readFileSync(`${folder}/${GOLDEN_META.index}/${uuid}`);
     expect(Buffer.compare(disk.content(`/out/${GOLDEN_META.index}/${uuid}`)!, written)).toBe(0);
+  });
+});
+
+describe('the golden chain of format version 4', () => {
+  const files = (): string[] => {
+    const { folder, entry } = golden(CHAIN_FOLDER);
+    return generationsOf(entry).map(({ uuid }) => `${folder}/${GOLDEN_META.index}/${uuid}`);
+  };
+
+  it('loads: rows and candidates that changed, came and went, and a `seen` that counts from elsewhere', async () => {
+    const { folder, entry } = golden(CHAIN_FOLDER);
+    const { parameters } = await writeChain(createFiles().storage, '/out');
+    const into = emptyParameters(CHAIN_JOB);
+    const storage = createStorage(createDisk());
+    const place = { folder, index: GOLDEN_META.index };
+    const [newest, ...earlier] = generationsOf(entry);
+    await loadGeneration(newest!, { storage, place, expected: CHAIN_JOB, into }, earlier);
+    expect(contentOf(into, CHAIN_JOB)).toEqual(contentOf(parameters, CHAIN_JOB));
+    const set = await openCheckpointSet(storage, [{ path: files()[0]! }]);
+    expect(contentOf(await loadSet(set), CHAIN_JOB)).toEqual(contentOf(parameters, CHAIN_JOB));
+    await set.close();
+  });
+
+  it('is what is written today, to the byte', async () => {
+    const disk = createFiles();
+    const { generations } = await writeChain(disk.storage, '/out');
+    expect(generations).toEqual(generationsOf(golden(CHAIN_FOLDER).entry));
+    for (const path of files()) {
+      const written = disk.content(`/out/${GOLDEN_META.index}/${basename(path)}`)!;
+      expect(Buffer.compare(written, readFileSync(path)), path).toBe(0);
+    }
+  });
+
+  it.skipIf(!hasPython)('is read by the example in Python', async () => {
+    const { parameters } = await writeChain(createFiles().storage, '/out');
+    const script = 'examples/checkpoints/read_rows.py';
+    const out = execFileSync('python3', [script, files()[0]!, 'emb'], { encoding: 'utf8' });
+    const expected = [0, 1].flatMap((shard) => {
+      const { ids, values } = parameters.exportRows(shard, 0);
+      return Array.from(ids, (id, row) => [id, values[2 * row]!, values[2 * row + 1]!] as const);
+    });
+    const found = out
+      .trim()
+      .split('\n')
+      .map((line) => line.split(' '));
+    expect(found.map(([id, ...row]) => [BigInt(id!), ...row.map(Number)])).toEqual(
+      expected.sort(([a], [b]) => (a < b ? -1 : 1)),
+    );
   });
 });
 

@@ -14,6 +14,7 @@ import { type CheckpointSet, expectWhole, type Variables } from '../set/checkpoi
 import { blocksInOrder } from '../set/inspect.ts';
 import { mergeRows } from '../set/merge.ts';
 import { countRows } from '../set/shard-rows.ts';
+import { type ChangedRows, changedRows } from './changes.ts';
 
 /** An array of the exported file. */
 export interface ExportColumn {
@@ -34,11 +35,25 @@ export interface ExportOptions {
   readonly variables: Variables;
   /** Optimizer state and update counts too. */
   readonly state: boolean;
+  /** Export only what has changed since this one. */
+  readonly since?: EarlierExport | undefined;
   readonly signal?: AbortSignal;
   readonly onBytes?: (bytes: number) => void;
 }
 
+/** An earlier export, whose rows are ascending by id. */
+export interface EarlierExport {
+  /** CRC-32 of its header, which has the checksums of all its arrays. */
+  readonly headerCrc32: string;
+  /** Rows of a table; none if it lacks the table. Throws `CheckpointCorrupt`, and `Usage` if it lacks a column. */
+  rowsOf(spec: SparseSpec, state: OptimizerLayout): AsyncGenerator<ShardRows>;
+}
+
 export const MODEL_FORMAT = 'paddlet.model';
+
+/** Of a file with only what has changed since an earlier export. */
+export const CHANGES_FORMAT = 'paddlet.changes';
+export const CHANGES_FORMAT_VERSION = '1';
 
 /** Version of the metadata `paddlet.model`: 2 added the optimizer of each parameter, 3 added checksums. */
 export const MODEL_FORMAT_VERSION = '3';
@@ -46,12 +61,13 @@ export const MODEL_FORMAT_VERSION = '3';
 export const UNCHECKED_FORMAT_VERSION = '2';
 
 /** What the file says of itself. */
-export function exportMetadata({ set, variables, state }: ExportOptions): Record<string, string> {
+export function exportMetadata({ set, variables, state, since }: ExportOptions): Record<string, string> {
   const { facts, shards } = set;
   const { dense, sparse } = facts.parameters;
   return {
-    format: MODEL_FORMAT,
-    formatVersion: MODEL_FORMAT_VERSION,
+    ...(since === undefined
+      ? { format: MODEL_FORMAT, formatVersion: MODEL_FORMAT_VERSION }
+      : { format: CHANGES_FORMAT, formatVersion: CHANGES_FORMAT_VERSION, since: since.headerCrc32 }),
     jobId: facts.jobId,
     jobName: facts.jobName,
     parameters: JSON.stringify({
@@ -73,6 +89,8 @@ export interface TablePlan {
   readonly values: ExportColumn;
   readonly slots: readonly (readonly [string, ExportColumn])[];
   readonly steps: ExportColumn | undefined;
+  /** Ids that only the earlier export has. */
+  readonly gone: ExportColumn | undefined;
 }
 
 export interface DensePlan {
@@ -89,17 +107,15 @@ export interface ExportPlan {
 }
 
 /** Throws `CheckpointMissing` when a shard is in none of the files. */
-export async function planExport({ set, variables, state: isState }: ExportOptions): Promise<ExportPlan> {
+export async function planExport(options: ExportOptions): Promise<ExportPlan> {
+  const { set, variables, since } = options;
   expectWhole(set);
   const { parameters } = set.facts;
-  const stateOf = ({ optimizer }: { readonly optimizer: OptimizerSpec }): OptimizerLayout =>
-    isState ? optimizerLayout(optimizer) : VALUES_ONLY;
   const tables: TablePlan[] = [];
   for (const table of variables.sparse) {
     const spec = parameters.sparse[table]!;
-    const { slots, steps } = stateOf(spec);
-    let rows = 0;
-    for (const source of set.shards) rows += await countRows(source, table);
+    const { slots, steps } = stateOf(options, spec);
+    const { rows, gone } = await countsOf(options, spec, table);
     const matrix = (field: string): ExportColumn => {
       return { name: `sparse/${spec.name}/${field}`, dtype: 'F32', shape: [rows, spec.width] };
     };
@@ -111,11 +127,12 @@ export async function planExport({ set, variables, state: isState }: ExportOptio
       values: matrix('values'),
       slots: slots.map((slot) => [slot, matrix(slotField(slot))]),
       steps: steps ? { name: `sparse/${spec.name}/steps`, dtype: 'U32', shape: [rows] } : undefined,
+      gone: since && { name: `sparse/${spec.name}/gone`, dtype: 'U64', shape: [gone] },
     });
   }
   const dense = variables.dense.map((parameter): DensePlan => {
     const spec = parameters.dense[parameter]!;
-    const { slots, steps } = stateOf(spec);
+    const { slots, steps } = stateOf(options, spec);
     const floats = (field: string): ExportColumn => {
       return { name: `dense/${spec.name}/${field}`, dtype: 'F32', shape: spec.shape };
     };
@@ -130,10 +147,30 @@ export async function planExport({ set, variables, state: isState }: ExportOptio
   return { tables, dense };
 }
 
+/** How many rows are exported, and how many ids are gone. Reads all rows of both if they are compared. */
+async function countsOf(options: ExportOptions, spec: Trained<SparseSpec>, table: number) {
+  let [rows, gone] = [0, 0];
+  if (options.since === undefined) {
+    for (const source of options.set.shards) rows += await countRows(source, table);
+    return { rows, gone };
+  }
+  for await (const piece of piecesOfTable(options, { spec, table })) {
+    rows += piece.rows.ids.length;
+    gone += piece.gone.length;
+  }
+  return { rows, gone };
+}
+
 /** All arrays, those of 8-byte elements first. */
 export function columnsOf({ tables, dense }: ExportPlan): ExportColumn[] {
   const columns = [
-    ...tables.flatMap(({ ids, values, slots, steps }) => [ids, values, ...slots.map(([, one]) => one), steps]),
+    ...tables.flatMap(({ ids, values, slots, steps, gone }) => [
+      ids,
+      gone,
+      values,
+      ...slots.map(([, one]) => one),
+      steps,
+    ]),
     ...dense.flatMap(({ values, slots, steps }) => [values, ...slots.map(([, one]) => one), steps]),
   ].filter((column) => column !== undefined);
   return [...columns.filter(({ dtype }) => dtype === 'U64'), ...columns.filter(({ dtype }) => dtype !== 'U64')];
@@ -142,17 +179,38 @@ export function columnsOf({ tables, dense }: ExportPlan): ExportColumn[] {
 export const columnBytes = ({ dtype, shape }: ExportColumn): number =>
   shape.reduce((product, size) => product * size, dtype === 'U64' ? 8 : 4);
 
-/** The rows of a table in batches, and the blocks of a parameter, checked to be as many as planned. */
-export async function* exportRows(options: ExportOptions, plan: TablePlan): AsyncGenerator<ShardRows> {
+type PlannedTable = Pick<TablePlan, 'spec' | 'table'>;
+
+/** All rows of a table in batches. */
+export async function* exportRows(options: ExportOptions, { spec, table }: PlannedTable): AsyncGenerator<ShardRows> {
   const { set, signal, onBytes } = options;
-  const state = options.state ? { ...optimizerLayout(plan.spec.optimizer), seen: false } : VALUES_ONLY;
-  for await (const rows of mergeRows({ shards: set.shards, table: plan.table, width: plan.spec.width, state })) {
+  const state = stateOf(options, spec);
+  for await (const rows of mergeRows({
+    shards: set.shards,
+    table,
+    width: spec.width,
+    state: { ...state, seen: false },
+  })) {
     signal?.throwIfAborted();
     yield rows;
-    onBytes?.(rows.ids.byteLength + rows.values.byteLength * (1 + plan.slots.length));
+    onBytes?.(rows.ids.byteLength + rows.values.byteLength * (1 + state.slots.length));
   }
 }
 
+const stateOf = ({ state }: ExportOptions, { optimizer }: { readonly optimizer: OptimizerSpec }): OptimizerLayout =>
+  state ? optimizerLayout(optimizer) : VALUES_ONLY;
+
+const NONE = new BigUint64Array(0);
+
+/** The rows to export, in pieces that are valid until the next one is asked for. */
+async function* piecesOfTable(options: ExportOptions, planned: PlannedTable): AsyncGenerator<ChangedRows> {
+  const all = exportRows(options, planned);
+  const { since } = options;
+  if (since !== undefined) yield* changedRows(since.rowsOf(planned.spec, stateOf(options, planned.spec)), all);
+  else for await (const rows of all) yield { rows, gone: NONE };
+}
+
+/** The blocks of a parameter, checked to be as many as planned. */
 export async function* exportBlocks(options: ExportOptions, plan: DensePlan): AsyncGenerator<DenseBlock> {
   let next = 0;
   for await (const block of blocksInOrder(options.set, plan.parameter)) {
@@ -170,7 +228,8 @@ export async function* exportBlocks(options: ExportOptions, plan: DensePlan): As
 /** Writes all arrays of the plan. */
 export async function exportColumns(options: ExportOptions, plan: ExportPlan, sink: ColumnSink): Promise<void> {
   for (const table of plan.tables) {
-    for await (const rows of exportRows(options, table)) {
+    for await (const { rows, gone } of piecesOfTable(options, table)) {
+      if (table.gone !== undefined) await sink.write(table.gone, bytesOf(gone));
       await sink.write(table.ids, bytesOf(rows.ids));
       await sink.write(table.values, bytesOf(rows.values));
       for (const [slot, column] of table.slots) await sink.write(column, bytesOf(rows.slots[slot]!));

@@ -3,9 +3,11 @@ import { join } from 'node:path';
 import { PaddletError } from '../../base/errors.ts';
 import { isAbsent } from '../../base/files.ts';
 import type { DiskFile, Random, Storage } from '../../base/seams.ts';
+import { corrupt } from '../file/files.ts';
 import { expectIntact } from '../set/verify.ts';
 import { exportDenseCsv, exportTableCsv } from './csv.ts';
 import { columnsOf, type ExportOptions, type ExportPlan, exportColumns, exportMetadata, planExport } from './export.ts';
+import { NOT_AS_WRITTEN, withModelFile } from './model-file.ts';
 import { createNpzSink } from './npz.ts';
 import { createSafetensorsSink } from './safetensors.ts';
 
@@ -24,7 +26,13 @@ export interface ExportFileOptions extends ExportOptions {
 
 export interface Exported {
   readonly paths: readonly string[];
-  readonly tables: readonly { readonly name: string; readonly rows: number; readonly width: number }[];
+  readonly tables: readonly {
+    readonly name: string;
+    readonly rows: number;
+    readonly width: number;
+    /** Only if a file was compared: ids that only the earlier export has. */
+    readonly gone?: number;
+  }[];
   readonly dense: readonly { readonly name: string; readonly shape: readonly number[] }[];
 }
 
@@ -59,10 +67,20 @@ export async function exportFile(options: ExportFileOptions): Promise<Exported> 
   }
   return {
     paths: targets.map(({ path }) => path),
-    tables: plan.tables.map(({ spec: { name, width }, rows }) => ({ name, rows, width })),
+    tables: plan.tables.map(({ spec: { name, width }, rows, gone }) => {
+      return { name, rows, width, ...(gone && { gone: gone.shape[0]! }) };
+    }),
     dense: plan.dense.map(({ spec: { name, shape } }) => ({ name, shape })),
   };
 }
+
+/** Exports what has changed since the export at a path, which is checked against damage. Throws like `exportFile`. */
+export const exportSince = (options: ExportFileOptions, path: string): Promise<Exported> =>
+  withModelFile(options.storage, path, async (model) => {
+    const [damaged] = await model.damaged();
+    if (damaged !== undefined) throw corrupt(path, `${damaged}: ${NOT_AS_WRITTEN}`);
+    return exportFile({ ...options, since: model.asEarlier() });
+  });
 
 /** Returns whether the path has a file. Throws `Usage` if it has a folder, a pipe or a device. */
 async function isThere(storage: Storage, path: string): Promise<boolean> {

@@ -8,15 +8,16 @@ import { withFile } from '../../base/files.ts';
 import { LIMITS } from '../../base/limits.ts';
 import type { Storage, StoredFile } from '../../base/seams.ts';
 import { blockLength, blockShards, denseBlockFloats } from '../../tensor/blocks.ts';
-import type { Trained, TrainedSpec } from '../../tensor/optimizer.ts';
-import type { ParameterMemory } from '../../tensor/parameters.ts';
-import type { DenseSpec } from '../../tensor/spec.ts';
+import type { OptimizerLayout, Trained, TrainedSpec } from '../../tensor/optimizer.ts';
+import type { ParameterMemory, ShardRows } from '../../tensor/parameters.ts';
+import type { DenseSpec, SparseSpec } from '../../tensor/spec.ts';
 import { createParameters } from '../../tensor/wasm-parameters.ts';
 import { corrupt, openFile } from '../file/files.ts';
-import { json } from '../file/format.ts';
+import { json, slotField } from '../file/format.ts';
+import { NOTHING, type SparseTensors } from '../file/layout.ts';
 import type { MadeFor } from '../file/made-for.ts';
-import { createRowBuffers, firstRows, VALUES_ONLY } from '../file/row-pieces.ts';
-import type { TensorInfo } from '../file/safetensors/header.ts';
+import { createRowBuffers, firstRows, readRowsInto, VALUES_ONLY } from '../file/row-pieces.ts';
+import { HEADER_CRC, type TensorInfo } from '../file/safetensors/header.ts';
 import {
   expectTensor,
   isHeaderIntact,
@@ -28,7 +29,14 @@ import {
 import { TENSOR_CRCS, tensorCrcsSchema } from '../file/safetensors/tensor-crcs.ts';
 import { tensorsUnlike } from '../file/scan.ts';
 import { trainedSpecSchema } from '../file/spec-schema.ts';
-import { MODEL_FORMAT, MODEL_FORMAT_VERSION, UNCHECKED_FORMAT_VERSION } from './export.ts';
+import {
+  CHANGES_FORMAT,
+  CHANGES_FORMAT_VERSION,
+  type EarlierExport,
+  MODEL_FORMAT,
+  MODEL_FORMAT_VERSION,
+  UNCHECKED_FORMAT_VERSION,
+} from './export.ts';
 
 const PIECE_BYTES = 4 * 1024 * 1024;
 
@@ -48,16 +56,18 @@ const metadataSchema = z.object({
   [TENSOR_CRCS]: json(tensorCrcsSchema).optional(),
 });
 
-/** Whether the file is a merged model, whole or not. Throws `CheckpointCorrupt` if it is not a safetensors file. */
+/** Whether the file is a merged model, whole or not, or changes to one. */
 export async function isModelFile(storage: Storage, path: string): Promise<boolean> {
   try {
     const metadata = await withFile(await openFile(storage, path), (file) => readMetadataOnly(file, path));
-    return metadata.get('format') === MODEL_FORMAT;
+    return isMerged(metadata.get('format'));
   } catch (error) {
     if (isPaddletError(error, 'CheckpointMissing', 'CheckpointCorrupt')) return false;
     throw error;
   }
 }
+
+export const isMerged = (format: string | undefined): boolean => format === MODEL_FORMAT || format === CHANGES_FORMAT;
 
 /** Acts on the open file. Throws `VersionMismatch`, `CheckpointCorrupt`, `CheckpointMissing`. */
 export const withModelFile = async <T>(
@@ -74,6 +84,8 @@ export interface ModelFile {
   damaged(onBytes?: (bytes: number) => void): Promise<string[]>;
   /** All shards, without the state of optimizers: for pulls only. Throws `CheckpointCorrupt`. */
   load(): Promise<ParameterMemory>;
+  /** The file as the earlier one of two exports. Throws `Usage` for a file without checksums. */
+  asEarlier(): EarlierExport;
 }
 
 export const NOT_AS_WRITTEN = 'its bytes changed after it was written (wrong CRC-32)';
@@ -83,7 +95,9 @@ async function readModelFile(file: StoredFile, path: string): Promise<ModelFile>
   const isIntact = await isHeaderIntact(source);
   if (isIntact === false) throw corrupt(path, `header: ${NOT_AS_WRITTEN}`);
   const version = source.metadata.get('formatVersion');
-  if (version !== MODEL_FORMAT_VERSION && version !== UNCHECKED_FORMAT_VERSION) {
+  const isChanges = source.metadata.get('format') === CHANGES_FORMAT;
+  if (isChanges) expectChanges(path, version);
+  else if (version !== MODEL_FORMAT_VERSION && version !== UNCHECKED_FORMAT_VERSION) {
     const known = `${UNCHECKED_FORMAT_VERSION} and ${MODEL_FORMAT_VERSION}`;
     const message = `${path}: expected a model of format version ${known}, got version ${version}`;
     throw new PaddletError('VersionMismatch', message, { hint: 'use the paddlet version that wrote the file' });
@@ -95,7 +109,7 @@ async function readModelFile(file: StoredFile, path: string): Promise<ModelFile>
   }
   const { [TENSOR_CRCS]: crcs, ...facts } = parsed.data;
   const hasChecksums = isIntact === true && crcs !== undefined;
-  if (!hasChecksums && version === MODEL_FORMAT_VERSION) throw corrupt(path, 'header: its checksums are missing');
+  if (!hasChecksums && version !== UNCHECKED_FORMAT_VERSION) throw corrupt(path, 'header: its checksums are missing');
   const layout = layoutOf(source, facts.parameters);
   const damaged = async (onBytes?: (bytes: number) => void): Promise<string[]> =>
     hasChecksums ? tensorsUnlike(source, crcs, onBytes) : [];
@@ -103,13 +117,32 @@ async function readModelFile(file: StoredFile, path: string): Promise<ModelFile>
     facts,
     hasChecksums,
     damaged,
+    asEarlier: () => {
+      if (isChanges) throw onlyChanges(path);
+      const headerCrc32 = source.metadata.get(HEADER_CRC);
+      if (!hasChecksums || headerCrc32 === undefined)
+        throw new PaddletError('Usage', `${path}: an export without checksums, by an earlier version of paddlet`);
+      return { headerCrc32, rowsOf: (spec, state) => rowsInOrder(source, spec, state) };
+    },
     async load() {
+      if (isChanges) throw onlyChanges(path);
       const [first] = await damaged();
       if (first !== undefined) throw corrupt(path, `${first}: ${NOT_AS_WRITTEN}`);
       return loadModel(source, facts, layout);
     },
   };
 }
+
+function expectChanges(path: string, version: string | undefined): void {
+  if (version === CHANGES_FORMAT_VERSION) return;
+  const message = `${path}: expected changes of format version ${CHANGES_FORMAT_VERSION}, got version ${version}`;
+  throw new PaddletError('VersionMismatch', message, { hint: 'use the paddlet version that wrote the file' });
+}
+
+const onlyChanges = (path: string): PaddletError =>
+  new PaddletError('Usage', `${path}: has only what has changed since another export`, {
+    hint: 'give an export without --since',
+  });
 
 interface Layout {
   readonly tables: readonly { readonly ids: TensorInfo; readonly values: TensorInfo; readonly count: number }[];
@@ -172,6 +205,38 @@ async function loadTable(
   }
   const rows = into.stats().rows - before;
   if (rows !== count) throw corrupt(source.name, `${ids.name}: ${count - rows} of ${count} ids are repeated`);
+}
+
+async function* rowsInOrder(
+  source: Safetensors,
+  { name, width }: SparseSpec,
+  state: OptimizerLayout,
+): AsyncGenerator<ShardRows> {
+  const at = (field: string): string => `sparse/${name}/${field}`;
+  const ids = source.tensors.get(at('ids'));
+  if (ids === undefined) return;
+  const count = ids.shape[0] ?? 0;
+  const fields = ['values', ...state.slots.map(slotField), ...(state.steps ? ['steps'] : [])];
+  const lacking = fields.find((field) => !source.tensors.has(at(field)));
+  if (lacking !== undefined)
+    throw new PaddletError('Usage', `${source.name}: has no ${at(lacking)}: it was exported without --state`);
+  const matrix = (field: string): TensorInfo => expectTensor(source, at(field), 'F32', [count, width]);
+  const tensors: SparseTensors = {
+    ...{ rows: NOTHING, ids: expectTensor(source, at('ids'), 'U64', [count]), values: matrix('values') },
+    slots: Object.fromEntries(state.slots.map((slot) => [slot, matrix(slotField(slot))])),
+    steps: state.steps ? expectTensor(source, at('steps'), 'U32', [count]) : undefined,
+    seen: undefined,
+  };
+  const buffers = createRowBuffers(width, { ...state, seen: false }, PIECE_BYTES);
+  let last = -1n;
+  for (let from = 0; from < count; from += buffers.rows) {
+    const rows = await readRowsInto(source, { tensors }, from, Math.min(buffers.rows, count - from), buffers);
+    for (const id of rows.ids) {
+      if (id <= last) throw corrupt(source.name, `${at('ids')}: expected ascending ids, got ${id} after ${last}`);
+      last = id;
+    }
+    yield rows;
+  }
 }
 
 interface DenseToLoad {

@@ -6,8 +6,7 @@ import { bytesOfFile, openFile } from '../file/files.ts';
 import { FORMAT } from '../file/format.ts';
 import { isHeaderIntact, readMetadataOnly, readSafetensors } from '../file/safetensors/reader.ts';
 import type { FileVerdict, Problem, Verification } from '../set/verify.ts';
-import { MODEL_FORMAT } from './export.ts';
-import { type ModelFacts, NOT_AS_WRITTEN, withModelFile } from './model-file.ts';
+import { isMerged, type ModelFacts, NOT_AS_WRITTEN, withModelFile } from './model-file.ts';
 
 export interface Watch {
   readonly signal?: AbortSignal;
@@ -23,7 +22,7 @@ export async function verifyModel(storage: Storage, path: string, watch: Watch):
   if (format === undefined || format === FORMAT) return undefined;
   const bytes = await bytesOfFile(storage, path);
   const found = await orHeaderProblem(() =>
-    format === MODEL_FORMAT ? checkMerged(storage, path, watch) : checkForeign(storage, path),
+    isMerged(format) ? checkMerged(storage, path, watch) : checkForeign(storage, path),
   );
   const { checked, problems, facts } = found;
   const file = { path, index: undefined, uuid: undefined, bytes, checked, problems };

@@ -1,10 +1,10 @@
 /** `checkpoint diff`: two checkpoints side by side, both read in the order of ids. Bounded memory. */
 import type { ShardRows } from '../../tensor/parameters.ts';
 import { VALUES_ONLY } from '../file/row-pieces.ts';
-import { wordsOf } from '../file/words.ts';
 import type { CheckpointSet, Variables } from './checkpoint-set.ts';
 import { blocksInOrder } from './inspect.ts';
 import { mergeRows } from './merge.ts';
+import { RowCursor } from './row-cursor.ts';
 
 export interface TableDiff {
   readonly name: string;
@@ -83,8 +83,8 @@ interface TablePair {
 
 async function diffTable(options: DiffOptions, { name, width, table, other }: TablePair): Promise<TableDiff> {
   const merge = { width, state: VALUES_ONLY };
-  const a = new RowCursor(mergeRows({ ...merge, shards: options.before.shards, table }), options);
-  const b = new RowCursor(mergeRows({ ...merge, shards: options.after.shards, table: other }), options);
+  const a = new RowCursor(mergeRows({ ...merge, shards: options.before.shards, table }), passedOf(options));
+  const b = new RowCursor(mergeRows({ ...merge, shards: options.after.shards, table: other }), passedOf(options));
   await a.step();
   await b.step();
   let [added, removed, changed, squares] = [0, 0, 0, 0];
@@ -112,56 +112,13 @@ async function diffTable(options: DiffOptions, { name, width, table, other }: Ta
   };
 }
 
-const NO_ROWS: ShardRows = {
-  ids: new BigUint64Array(0),
-  values: new Float32Array(0),
-  slots: {},
-  steps: undefined,
-};
-
-/** A position at a row of a stream of batches. */
-class RowCursor {
-  rows = NO_ROWS;
-  at = 0;
-  /** Rows passed. */
-  count = 0;
-  #halves: Uint32Array = new Uint32Array(0);
-  readonly #batches: AsyncGenerator<ShardRows>;
-  readonly #options: DiffOptions;
-
-  constructor(batches: AsyncGenerator<ShardRows>, options: DiffOptions) {
-    this.#batches = batches;
-    this.#options = options;
-  }
-
-  isAtEnd(): boolean {
-    return this.at >= this.rows.ids.length;
-  }
-
-  /** To the next row of the batch; false when there is none. */
-  skip(): boolean {
-    this.at += 1;
-    return this.at < this.rows.ids.length;
-  }
-
-  /** Moves to the first row of the next batch. */
-  async step(): Promise<void> {
-    this.count += this.rows.ids.length;
-    this.#options.onBytes?.(this.rows.values.byteLength);
-    this.#options.signal?.throwIfAborted();
-    const next = await this.#batches.next();
-    this.rows = next.done === true ? NO_ROWS : next.value;
-    this.#halves = wordsOf(this.rows.ids);
-    this.at = 0;
-  }
-
-  /** By unsigned id; one at its end is above all. */
-  compare(other: RowCursor): number {
-    if (this.isAtEnd() || other.isAtEnd()) return Number(this.isAtEnd()) - Number(other.isAtEnd());
-    const high = this.#halves[2 * this.at + 1]! - other.#halves[2 * other.at + 1]!;
-    return high === 0 ? this.#halves[2 * this.at]! - other.#halves[2 * other.at]! : high;
-  }
-}
+/** Called with each batch that has been compared. */
+const passedOf =
+  ({ onBytes, signal }: DiffOptions) =>
+  ({ values }: ShardRows): void => {
+    onBytes?.(values.byteLength);
+    signal?.throwIfAborted();
+  };
 
 function distanceOf(
   a: Float32Array,

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { Flags } from '@oclif/core';
-import { EXPORT_FORMATS, exportFile } from '../../checkpoint/export/files.ts';
+import { PaddletError } from '../../base/errors.ts';
+import { EXPORT_FORMATS, exportFile, exportSince } from '../../checkpoint/export/files.ts';
 import { chooseVariables } from '../../checkpoint/set/checkpoint-set.ts';
 import { contentBytes } from '../../checkpoint/set/content.ts';
 import { bytesText } from '../base/bytes-text.ts';
@@ -19,6 +20,9 @@ are added.
 CSV output is a new folder with one file for each table and dense parameter. If --vars selects a single table or dense
 parameter, and --output ends in .csv, the output is a single file.
 
+With --since, the output has only what has changed since an earlier export: the rows that are new or have changed. The
+ids that only the earlier export has are in sparse/TABLE/gone. All dense parameters are included.
+
 The command first checks the files of the checkpoint for damage. The write is atomic, and memory use is bounded.`;
   static override examples = [
     {
@@ -32,6 +36,10 @@ The command first checks the files of the checkpoint for damage. The write is at
     {
       command: '<%= config.bin %> checkpoint export clicks --as csv --vars w --output w.csv --json',
       description: 'Export the table w as one CSV file with the columns id, v0, v1, …',
+    },
+    {
+      command: '<%= config.bin %> checkpoint export clicks --as npz --since monday.safetensors --output changes.npz',
+      description: 'Export only what has changed since an earlier export.',
     },
   ];
   static override args = pathArg;
@@ -47,13 +55,19 @@ The command first checks the files of the checkpoint for damage. The write is at
       helpValue: 'PATH',
       description: 'File to write, or for CSV a new folder.',
     }),
+    since: Flags.string({
+      helpValue: 'FILE',
+      description: 'Earlier export as safetensors. Write only what has changed since. Not with --as csv.',
+    }),
     state: Flags.boolean({ description: 'Include optimizer state and update counts.' }),
     replace: Flags.boolean({ description: 'Overwrite existing files.' }),
   };
 
   override async execute(): Promise<void> {
     const { flags, args } = this;
-    const { state = false, as: format, replace } = flags;
+    const { state = false, as: format, replace, since } = flags;
+    if (since !== undefined && format === 'csv')
+      throw new PaddletError('Usage', '--since needs --as safetensors or npz, got csv');
     const host = this.host('checkpoint');
     const signal = this.interruption();
     const { found, set } = await openFound({
@@ -74,12 +88,17 @@ The command first checks the files of the checkpoint for damage. The write is at
         progress.update(Math.min(done, total), total, bytesText(done));
       };
       const out = resolve(flags.output);
-      const exported = await exportFile({ ...host, set, variables, state, format, replace, out, signal, onBytes });
+      const options = { ...host, set, variables, state, format, replace, out, signal, onBytes };
+      const exported = await (since === undefined ? exportFile(options) : exportSince(options, resolve(since)));
       progress.end();
       this.output({ job: set.facts.jobName, from: found.from, format, state, ...exported }, () =>
         [
           ...exported.dense.map(({ name, shape }) => `${name}: [${shape.join(', ')}]`),
-          ...exported.tables.map(({ name, rows, width }) => `${name}: ${rows} rows of ${width}`),
+          ...exported.tables.map(({ name, rows, width, gone }) =>
+            gone === undefined
+              ? `${name}: ${rows} rows of ${width}`
+              : `${name}: ${rows} rows of ${width} changed, ${gone} gone`,
+          ),
           ...exported.paths,
         ].join('\n'),
       );

@@ -18,7 +18,7 @@ describe('~', () => {
     const classes = await Promise.all(COMMANDS.map(({ load }) => load()));
     const flags = classes.flatMap(({ flags }) => Object.entries({ ...everyFlags, ...flags }));
     const found = new Set(flags.flatMap(([name, flag]) => (takesPath(flag) ? [name] : [])));
-    expect([...found].sort()).toEqual([...PATHS, ...OF_STORE, 'test', 'to'].sort());
+    expect([...found].sort()).toEqual([...PATHS, ...OF_STORE, 'since', 'test', 'to'].sort());
   });
 
   test('is expanded in each of several, and not in other values', () => {
