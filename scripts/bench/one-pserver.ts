@@ -13,6 +13,7 @@ import { readJobRecord } from '../../src/cluster/job/job-record.ts';
 import { openLiveCluster } from '../../src/commands/base/live-cluster.ts';
 import type { JobInStore } from '../../src/commands/base/with-job.ts';
 import { createHost, ownIdentity } from '../../src/host/host.ts';
+import type { SaveMode } from '../../src/protocol/messages/to-pserver.ts';
 import { defaultChroot, keysOf } from '../../src/store/keys.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import { elementCount } from '../../src/tensor/blocks.ts';
@@ -22,7 +23,7 @@ import type { ParameterSpec } from '../../src/tensor/spec.ts';
 
 const FACTORS = 30;
 const SHARDS = 512;
-const BYTES_PER_ID = 4 * 2 * (1 + FACTORS) + 16;
+export const BYTES_PER_ID = 4 * 2 * (1 + FACTORS) + 16;
 const IDS_PER_PUSH = 40_000;
 /**
  * Pushes of the only task, one for each record: more than any benchmark sends. A pserver refuses pushes that are not
@@ -68,7 +69,7 @@ export class Roles {
   }
 }
 
-async function publish(roles: Roles): Promise<JobInStore> {
+async function publish(roles: Roles, checkpoint: object): Promise<JobInStore> {
   writeFileSync(join(roles.folder, 'train.libsvm'), '1 1:1\n0 1:1\n'.repeat(PUSHES / 2));
   const job = {
     name: 'bench-one',
@@ -77,7 +78,7 @@ async function publish(roles: Roles): Promise<JobInStore> {
     optimizer: { type: 'adagrad', learningRate: 0.1 },
     training: { batchSize: 1 },
     cluster: { pservers: 1, trainers: 1, shards: SHARDS, leaseTtl: '5s' },
-    checkpoint: { interval: 'off' },
+    checkpoint: { interval: 'off', ...checkpoint },
   };
   const file = join(roles.folder, 'job.yaml');
   writeFileSync(file, JSON.stringify(job));
@@ -108,9 +109,10 @@ export class Pusher {
     this.#push = Math.max(0, (await this.#client.position(0, 0, never)).next);
   }
 
-  /** Rows of new ids, or of ids that have been there for long. */
-  async push(count: number, fresh: boolean): Promise<void> {
-    const ids = fresh ? idsFrom(this.#firstId, count) : idsFrom((BigInt(this.#push) * 7919n) % this.#firstId, count);
+  /** Rows of new ids, or of ids that have been there for long; `hot`: of this share of them. */
+  async push(count: number, fresh: boolean, hot = 1): Promise<void> {
+    const known = BigInt(Math.ceil(Number(this.#firstId) * hot));
+    const ids = fresh ? idsFrom(this.#firstId, count) : idsFrom((BigInt(this.#push) * 7919n) % known, count);
     if (fresh) this.#firstId += BigInt(count);
     const gradients = {
       ids: this.#spec.sparse.map(() => ids),
@@ -132,11 +134,12 @@ export function idsFrom(first: bigint, count: number): IdList {
   return { ids: new Uint8Array(ids.buffer), count };
 }
 
-export async function save(group: PserverGroup): Promise<{ uuid: string; bytes: number }> {
+export async function save(group: PserverGroup, mode?: SaveMode): Promise<{ uuid: string; bytes: number }> {
   return group.withPlacement(
     'save',
     async (placement) => {
-      const reply = await group.ask(placement.pservers[0]!, 'checkpoint', { final: false }, [], SAVE_TIMEOUT_MS);
+      const asked = { final: false, ...(mode && { mode }) };
+      const reply = await group.ask(placement.pservers[0]!, 'checkpoint', asked, [], SAVE_TIMEOUT_MS);
       reply.free();
       return reply.header.saved!;
     },
@@ -161,9 +164,10 @@ export interface OnePserver {
   readonly pusher: Pusher;
 }
 
-export async function startOne(executable: string): Promise<OnePserver> {
+/** `checkpoint`: as in a job file. By default, files are saved on request only. */
+export async function startOne(executable: string, checkpoint: object = {}): Promise<OnePserver> {
   const roles = new Roles(executable);
-  const job = await publish(roles);
+  const job = await publish(roles, checkpoint);
   const spec = modelOf(job.record).parameters;
   const { group } = openLiveCluster(job, (error) => {
     throw error;

@@ -135,6 +135,8 @@ export const LIMITS = {
   admissionCount: 1_000_000,
   /** Size of the deltas on a base, as a share of the base. */
   deltaShare: 10,
+  /** Older bases that are kept beside deltas: a key lists each with up to 32 deltas, and etcd takes 1.5 MB. */
+  keptWithDeltas: 20,
   /** Sums of metrics that a pserver keeps in sync mode: of passes, and of the job at some rounds. */
   keptMetrics: 196,
   /** Points of a curve of training, and of evaluations: the value of `/history` is below `historyBytes` then. */

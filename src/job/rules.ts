@@ -1,6 +1,7 @@
 /** Rules between the fields of a job, for a file whose fields are valid one by one. */
 
 import { isPaddletError } from '../base/errors.ts';
+import { LIMITS } from '../base/limits.ts';
 import { modelColumnsOf } from '../data/columns/inputs.ts';
 import type { Format } from '../data/formats/format.ts';
 import { eitherOf, formatOf, formatsWhere } from '../data/formats/registry.ts';
@@ -264,7 +265,7 @@ function emptyRules(file: JobFile): RuleBroken[] {
   );
 }
 
-function deltaRules({ checkpoint: { interval, delta } }: JobFile, { tables }: ModelOutline): RuleBroken[] {
+function deltaRules({ checkpoint: { interval, keep, delta } }: JobFile, { tables }: ModelOutline): RuleBroken[] {
   if (delta === undefined) return [];
   const broken: RuleBroken[] = [];
   if (tables.length === 0)
@@ -272,6 +273,10 @@ function deltaRules({ checkpoint: { interval, delta } }: JobFile, { tables }: Mo
       path: ['checkpoint', 'delta'],
       message: 'expected a model with sparse tables: others save all values',
     });
+  if (keep > LIMITS.keptWithDeltas) {
+    const message = `expected at most ${LIMITS.keptWithDeltas} with checkpoint.delta, got ${keep}`;
+    broken.push({ path: ['checkpoint', 'keep'], message });
+  }
   if (interval !== 'off' && durationMs(delta.interval) >= durationMs(interval)) {
     const message = `expected less than checkpoint.interval (${interval}), which is the time between bases`;
     broken.push({ path: ['checkpoint', 'delta', 'interval'], message });

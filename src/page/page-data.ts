@@ -131,6 +131,8 @@ export type PageCheckpoint =
       readonly uuid: string;
       readonly bytes?: number | undefined;
       readonly round?: number | undefined;
+      /** The files that a delta builds on. */
+      readonly buildsOn?: { readonly files: number; readonly bytes: number } | undefined;
     }
   | { readonly error: string };
 

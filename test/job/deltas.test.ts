@@ -23,6 +23,7 @@ it('has defaults, and its interval is that of all files', () => {
 it.each([
   [{ interval: '1m', delta: {} }, { type: 'lr' }, /delta.interval: expected less than checkpoint.interval \(1m\)/],
   [{ delta: { interval: 'often' } }, { type: 'lr' }, /delta.interval: expected a duration/],
+  [{ delta: {}, keep: 21 }, { type: 'lr' }, /checkpoint.keep: expected at most 20 with checkpoint.delta, got 21/],
   [{ delta: { maxShare: 0 } }, { type: 'lr' }, /delta.maxShare/],
   [{ delta: { share: 1 } }, { type: 'lr' }, /delta.share/],
   [{ delta: {} }, { type: 'softmax' }, /delta: expected a model with sparse tables/],

@@ -14,6 +14,10 @@ const MERGING = {
   tests: ['test/checkpoint/set/chained-sets.test.ts'],
 };
 const BROKEN = ['test/checkpoint/set/broken-chains.test.ts'];
+const CHANGES = {
+  file: 'src/checkpoint/export/changes.ts',
+  tests: ['test/checkpoint/export/changes.test.ts'],
+};
 const RETENTION = ['test/checkpoint/registry/chains.test.ts'];
 
 export const DELTAS: readonly Mutation[] = [
@@ -278,8 +282,8 @@ export const DELTAS: readonly Mutation[] = [
   {
     rule: 'a shard builds on its parent after one update and no other',
     file: 'src/checkpoint/set/shard-source.ts',
-    find: 'found?.seq !== parent.seq || ',
-    replace: 'found === undefined || ',
+    find: 'found?.seq === parent.seq && ',
+    replace: 'found !== undefined && ',
     tests: BROKEN,
   },
   {
@@ -292,8 +296,53 @@ export const DELTAS: readonly Mutation[] = [
   {
     rule: 'a delta is listed as damaged without the files that it builds on',
     file: 'src/checkpoint/registry/listing.ts',
-    find: 'one.parents.find((uuid) => !usable.has(uuid))',
-    replace: 'one.parents.find((uuid) => uuid === undefined)',
+    find: 'parent === undefined || UNUSABLE.has(parent.state) ? uuid : lackedBy(parent);',
+    replace: 'parent === undefined ? undefined : lackedBy(parent);',
     tests: BROKEN,
+  },
+  {
+    ...CHANGES,
+    rule: 'an export of changes has the rows that have changed',
+    find: 'order > 0 || isChanged(old.at, now.at)',
+    replace: 'order > 0',
+  },
+  {
+    ...CHANGES,
+    rule: 'an export of changes has no rows that are as before',
+    find: 'order > 0 || isChanged(old.at, now.at)',
+    replace: 'order >= 0',
+  },
+  {
+    ...CHANGES,
+    rule: 'an export of changes names the ids that are gone',
+    find: 'if (order < 0) gone.push',
+    replace: 'if (order < -9) gone.push',
+  },
+  {
+    rule: 'a delta is published only beside the files that it builds on',
+    file: 'src/checkpoint/registry/publish.ts',
+    find: '    expectParents(generation, earlier);\n',
+    replace: '',
+    tests: SAVES.tests,
+  },
+  {
+    ...SAVES,
+    rule: 'after a delta whose parents the store does not list comes a base',
+    find: 'if (error.details.lacking !== undefined) this.#chain = undefined;',
+    replace: '',
+  },
+  {
+    rule: 'a delta asks for the room of a delta',
+    file: 'src/roles/pserver/files/disk-trouble.ts',
+    find: 'free < this.#leastBytes[this.#kind]',
+    replace: "free < this.#leastBytes['base']",
+    tests: ['test/roles/pserver/files/disk-trouble.test.ts'],
+  },
+  {
+    rule: 'the first file of a shard becomes its parent, whatever went in other shards',
+    file: 'src/roles/pserver/files/delta-parents.ts',
+    find: 'const completeFrom = this.#watchedFrom;',
+    replace: 'const completeFrom = this.#next;',
+    tests: PARENTS,
   },
 ];

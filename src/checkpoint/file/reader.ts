@@ -55,6 +55,8 @@ export interface CheckpointReader {
   readonly source: Safetensors;
   /** Shards in file order; reading in this order is fastest. */
   readonly positions: readonly ShardPosition[];
+  /** Undefined if the file does not have the shard. */
+  positionOf(shard: number): ShardPosition | undefined;
   /** In all methods, `table` is a place in `storedTables`. */
   rowCount(shard: number, table: number): Promise<number>;
   rowRange(shard: number, table: number): Promise<RowRange>;
@@ -148,6 +150,7 @@ async function readParents(
 
 function readerOf(source: Safetensors, facts: FileFacts, located: ReadonlyMap<number, Located>): CheckpointReader {
   const indexes = createIndexCache(source);
+  const positions = new Map([...located].map(([shard, one]) => [shard, positionOf(one)]));
   let lastLooks: { extent: ExtentTensors; states: readonly LookState[] } | undefined;
   let lastLedger: { extent: ExtentTensors; ledger: number; bytes: Uint8Array } | undefined;
 
@@ -177,7 +180,8 @@ function readerOf(source: Safetensors, facts: FileFacts, located: ReadonlyMap<nu
     path: source.name,
     facts,
     source,
-    positions: [...located.values()].map(positionOf),
+    positions: [...positions.values()],
+    positionOf: (shard) => positions.get(shard),
     async rowCount(shard, table) {
       const { first, end } = await rangeOf(shard, table);
       return end - first;

@@ -30,7 +30,7 @@ export const warmPlanSchema = z.strictObject({
   files: z
     .array(z.strictObject({ path: z.string(), uuid: z.string().regex(UUID_PATTERN), bytes: count }))
     .min(1)
-    .max(LIMITS.pservers),
+    .max(LIMITS.manifestFiles),
   optimizerState: z.boolean(),
   /** What is taken over: blocks of a dense parameter, rows or candidates of a table. */
   loaded: z.array(z.strictObject({ name, kind: z.enum(['dense', 'sparse', 'candidates']), rows: count, bytes: count })),

@@ -89,6 +89,14 @@ export function generationsOf(entry: CheckpointEntry): Generation[] {
   return [generationSchema.parse(fields), ...(generations ?? [])];
 }
 
+/** The files that a file builds on, of those that were published before it. */
+export function ancestorsOf({ parents = [] }: Generation, earlier: readonly Generation[]): Generation[] {
+  const names = new Set(parents);
+  // A set may grow while it is gone through.
+  for (const name of names) for (const one of earlier.find(({ uuid }) => uuid === name)?.parents ?? []) names.add(one);
+  return earlier.filter(({ uuid }) => names.has(uuid));
+}
+
 /** Those of the shards that the file may have: all of them, when nothing readable is published of what it has. */
 export function shardsIn({ shards: coverage }: Generation, shards: readonly number[]): readonly number[] {
   const covered = coverage && coveredShards(coverage);

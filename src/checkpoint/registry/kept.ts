@@ -9,7 +9,7 @@ import type { Store } from '../../store/store.ts';
 import { bytesOfFile } from '../file/files.ts';
 import { checkpointPath } from '../file/paths.ts';
 import { filesOfCut } from './cut.ts';
-import { generationsOf } from './entry.ts';
+import { ancestorsOf, generationsOf } from './entry.ts';
 import { encodeKept, filesOfKept, type Kept, type KeptFile } from './kept-key.ts';
 import { type ManifestPlace, manifestFolder, manifestPath, putManifest } from './manifest.ts';
 import type { PublishedFile } from './newest.ts';
@@ -48,16 +48,14 @@ export async function keepModelFiles(place: KeptPlace, name: string, files: read
 
 /** Also the files that deltas among them build on. */
 function withParents({ published }: ReadCheckpointKeys, files: readonly KeptFile[]): KeptFile[] {
-  const all = new Map<string, KeptFile>();
-  const add = ({ index, uuid }: KeptFile): void => {
-    if (all.has(uuid)) return;
-    all.set(uuid, { index, uuid });
+  const all = files.flatMap(({ index, uuid }) => {
     const entry = published.find((one) => one.index === index)?.entry;
-    const generation = entry && generationsOf(entry).find((one) => one.uuid === uuid);
-    for (const parent of generation?.parents ?? []) add({ index, uuid: parent });
-  };
-  for (const file of files) add(file);
-  return [...all.values()];
+    const known = entry === undefined ? [] : generationsOf(entry);
+    const generation = known.find((one) => one.uuid === uuid);
+    const parents = generation === undefined ? [] : ancestorsOf(generation, known);
+    return [uuid, ...parents.map((parent) => parent.uuid)].map((name): KeptFile => ({ index, uuid: name }));
+  });
+  return [...new Map(all.map((file) => [file.uuid, file])).values()];
 }
 
 /** Without the model of that name: its files are released, but for those that `stay`. */

@@ -55,25 +55,35 @@ export async function listGenerations({
     .flatMap(([, group]) => {
       // As the store has them; without one, by time.
       const ordered = published === undefined ? group.sort((a, b) => (b.createdAt ?? 0) - (a.createdAt ?? 0)) : group;
-      return withBrokenChains(ordered).map((one, age) => ({ ...one, age }));
+      // One file that was named is shown alone.
+      const shown = files.length === 1 ? ordered : withBrokenChains(ordered);
+      return shown.map((one, age) => ({ ...one, age }));
     });
 }
 
 const UNUSABLE: ReadonlySet<ListedGeneration['state']> = new Set(['damaged', 'missing', 'incompatible']);
 
-/** A delta cannot be used without the files that it builds on. `group`: newest first. */
+/** A delta cannot be used without the files that it builds on. */
 function withBrokenChains(group: readonly ListedGeneration[]): ListedGeneration[] {
-  const usable = new Set<string | undefined>();
-  return group
-    .toReversed()
-    .map((one): ListedGeneration => {
-      if (UNUSABLE.has(one.state)) return one;
-      const lacking = one.parents.find((uuid) => !usable.has(uuid));
-      if (lacking === undefined) usable.add(one.uuid);
-      else return { ...one, state: 'damaged', complaint: `builds on ${lacking}, which is missing or damaged` };
-      return one;
-    })
-    .reverse();
+  const byName = new Map(group.map((one) => [one.uuid, one]));
+  const known = new Map<ListedGeneration, string | undefined>();
+  /** Returns the name of a file that this one lacks. */
+  const lackedBy = (one: ListedGeneration): string | undefined => {
+    // A file that builds on itself is looked at once.
+    if (!known.has(one)) known.set(one, undefined);
+    else return known.get(one);
+    for (const uuid of one.parents) {
+      const parent = byName.get(uuid);
+      const lacked = parent === undefined || UNUSABLE.has(parent.state) ? uuid : lackedBy(parent);
+      if (lacked !== undefined) known.set(one, lacked);
+    }
+    return known.get(one);
+  };
+  return group.map((one) => {
+    const lacked = UNUSABLE.has(one.state) ? undefined : lackedBy(one);
+    if (lacked === undefined) return one;
+    return { ...one, state: 'damaged', complaint: `builds on ${lacked}, which is missing or damaged` };
+  });
 }
 
 async function listFile(
@@ -113,7 +123,7 @@ async function listFile(
         createdAt: facts.createdAt,
         jobName: facts.jobName,
         kind: facts.kind === 'delta' ? 'delta' : 'base',
-        parents: facts.parents ?? [],
+        parents: published?.parents ?? facts.parents ?? [],
         state: !facts.clean ? 'running' : (resting?.has(facts.uuid) ?? true) ? 'clean' : 'opened',
         complaint: undefined,
       };

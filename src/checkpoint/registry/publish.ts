@@ -61,7 +61,8 @@ const CONFLICT_ATTEMPTS = 10;
 
 /**
  * Puts the generation at the head of the entry. Waits while the store is unreachable. Throws `LeaseGone` when the fence
- * is no longer the writer's, `Interrupted` when aborted.
+ * is no longer the writer's, `Interrupted` when aborted, and `CheckpointNotWritten` for a delta whose parents the entry
+ * does not list.
  */
 export async function publish(options: PublishOptions): Promise<Published> {
   const { keep, generation } = options;
@@ -70,6 +71,7 @@ export async function publish(options: PublishOptions): Promise<Published> {
     // An attempt in doubt had landed: what it dropped stays as computed then.
     if (before?.uuid === generation.uuid) return before;
     const earlier = before === undefined ? [] : generationsOf(before);
+    expectParents(generation, earlier);
     const ofCut = protectedOf(cut, [generation, ...earlier]);
     const isProtected = ({ uuid }: Generation): boolean => ofCut.has(uuid) || stays.has(uuid);
     const retention = retain(generation, earlier, { keep, others, isProtected });
@@ -78,6 +80,14 @@ export async function publish(options: PublishOptions): Promise<Published> {
     return { ...generation, keep, generations: retention.kept };
   });
   return { entry, dropped, complaint };
+}
+
+/** Without its parents, no process could load a delta. */
+function expectParents({ uuid, parents = [] }: Generation, earlier: readonly Generation[]): void {
+  const lacking = parents.find((parent) => earlier.every((one) => one.uuid !== parent));
+  if (lacking === undefined) return;
+  const message = `delta ${uuid} builds on ${lacking}, which the store no longer lists: the next checkpoint is a base`;
+  throw new PaddletError('CheckpointNotWritten', message, { details: { lacking } });
 }
 
 /** Only files of sync mode have a round, and may be of a cut. `published`: newest first. */

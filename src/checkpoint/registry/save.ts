@@ -30,8 +30,9 @@ export async function saveCheckpoint(options: SaveOptions): Promise<Saved> {
   const published = await publish({ ...options, index: meta.index, generation: generationOf(file, meta) }).catch(
     async (error: unknown) => {
       const { isDoubtful } = isPaddletError(error, 'Interrupted') ? error.details : { isDoubtful: undefined };
-      // Abandoned before the store could have taken it.
-      if (isDoubtful === false) await storage.delete(checkpointPath(place, meta.uuid));
+      // Abandoned before the store could have taken it, or not offered to the store.
+      if (isDoubtful === false || isPaddletError(error, 'CheckpointNotWritten'))
+        await storage.delete(checkpointPath(place, meta.uuid));
       if (isPaddletError(error, 'LeaseGone')) await removeUnpublished({ ...options, place, uuid: meta.uuid });
       throw error;
     },

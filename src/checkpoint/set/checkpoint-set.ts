@@ -41,8 +41,8 @@ export async function openCheckpointSet(storage: Storage, files: readonly FileRe
   const opened: Opened[] = [];
   try {
     for (const ref of files) opened.push({ ref, reader: await openPart(storage, ref) });
-    await openParents(storage, opened);
-    const set = joinParts(opened.slice(0, files.length), opened);
+    const damaged = await openParents(storage, opened);
+    const set = joinParts(opened.slice(0, files.length), opened, damaged);
     const used = new Set(set.parts.map(({ reader }) => reader));
     for (const { reader } of opened) if (!used.has(reader)) await reader.close();
     return set;
@@ -53,8 +53,12 @@ export async function openCheckpointSet(storage: Storage, files: readonly FileRe
   }
 }
 
-/** Adds the files that those before them build on. One that is missing may be needed for no shard. */
-async function openParents(storage: Storage, opened: Opened[]): Promise<void> {
+/**
+ * Adds the files that those before them build on. One that is missing or damaged may be needed for no shard. Returns
+ * what is wrong with the damaged ones, by name.
+ */
+async function openParents(storage: Storage, opened: Opened[]): Promise<Map<string, PaddletError>> {
+  const damaged = new Map<string, PaddletError>();
   const known = new Set(opened.map(({ reader }) => reader.facts.uuid));
   // The list grows while it is read: a parent may be a delta, too.
   for (const { ref, reader } of opened) {
@@ -68,10 +72,12 @@ async function openParents(storage: Storage, opened: Opened[]): Promise<void> {
       try {
         opened.push({ ref: parent, reader: await openPart(storage, parent) });
       } catch (error) {
-        if (!isPaddletError(error, 'CheckpointMissing')) throw error;
+        if (!isPaddletError(error, 'CheckpointMissing', 'CheckpointCorrupt')) throw error;
+        if (error.code === 'CheckpointCorrupt') damaged.set(uuid, error);
       }
     }
   }
+  return damaged;
 }
 
 /** Acts on the checkpoint at a path, which `findFiles` understands, and closes it. */
@@ -98,7 +104,11 @@ export async function openPart(storage: Storage, { path, index, uuid }: FileRef)
 }
 
 /** `all`: the files, and those that they build on. */
-function joinParts(files: readonly Opened[], all: readonly Opened[]): CheckpointSet {
+function joinParts(
+  files: readonly Opened[],
+  all: readonly Opened[],
+  damaged: ReadonlyMap<string, PaddletError>,
+): CheckpointSet {
   const newestFirst = newestRound(files).sort((a, b) => b.reader.facts.createdAt - a.reader.facts.createdAt);
   const first = newestFirst[0];
   if (first === undefined) throw new PaddletError('CheckpointMissing', 'not a checkpoint file');
@@ -112,9 +122,14 @@ function joinParts(files: readonly Opened[], all: readonly Opened[]): Checkpoint
     }
   }
   const byName = new Map(all.map(({ reader }) => [reader.facts.uuid, reader]));
+  const parentOf = (uuid: string): CheckpointReader | undefined => {
+    const error = damaged.get(uuid);
+    if (error !== undefined) throw error;
+    return byName.get(uuid);
+  };
   const shards = [...best.values()]
     .sort((a, b) => a.shard - b.shard)
-    .map(({ reader, ...position }) => followParents(reader, position, (uuid) => byName.get(uuid)));
+    .map(({ reader, ...position }) => followParents(reader, position, parentOf));
   const parts = all.flatMap(({ ref, reader }) => {
     const mine = shards.filter(({ links }) => links.includes(reader)).map(({ shard }) => shard);
     if (mine.length > 0) expectSameJob(first.reader, reader);

@@ -75,10 +75,27 @@ export async function* mergeRows(options: MergeOptions): AsyncGenerator<ShardRow
   }
 }
 
-async function openStreams({ shards, table, state }: MergeOptions): Promise<Stream[]> {
-  const files = shards.reduce((sum, { links }) => sum + links.length, 0);
-  const windowIds = Math.floor(IDS_BYTES / 8 / Math.max(files, 1));
+type Wanted = Pick<Stream, 'reader' | 'place' | 'age' | 'range' | 'rows' | 'lowerSeenBy'>;
+
+async function openStreams(options: MergeOptions): Promise<Stream[]> {
+  const wanted = await rangesOf(options);
+  const lengthOf = ({ range }: Wanted): number => range.end - range.first;
+  const all = wanted.reduce((sum, one) => sum + lengthOf(one), 0);
   const streams: Stream[] = [];
+  for (const one of wanted) {
+    // Long lists have long windows, so that all are read in about as many steps.
+    const share = Math.ceil(((IDS_BYTES / 8) * lengthOf(one)) / all);
+    const window = new BigUint64Array(Math.min(MOST_WINDOW_IDS, Math.max(LEAST_WINDOW_IDS, share), lengthOf(one)));
+    const at = { from: one.range.first, at: 0, length: 0, first: 0, taken: 0, replaced: [] };
+    const stream = { ...one, ...at, window, halves: wordsOf(window) };
+    await refill(stream);
+    streams.push(stream);
+  }
+  return streams;
+}
+
+async function rangesOf({ shards, table, state }: MergeOptions): Promise<Wanted[]> {
+  const wanted: Wanted[] = [];
   for (const [place, { links, shard, reader: newest }] of shards.entries()) {
     const isChain = links.length > 1;
     const base = isChain && state.seen ? ((await newest.looksOf(shard))?.base ?? 0) : 0;
@@ -86,19 +103,12 @@ async function openStreams({ shards, table, state }: MergeOptions): Promise<Stre
       const lowerSeenBy = isChain && state.seen ? base - ((await reader.looksOf(shard))?.base ?? 0) : 0;
       const rows = await reader.rowRange(shard, table);
       const gone = age === links.length - 1 ? [] : await goneRanges(reader, shard, table);
-      const ranges = [{ range: rows, rows }, ...gone.map((range) => ({ range, rows: undefined }))];
-      for (const { range, rows: cells } of ranges) {
-        if (range.first === range.end) continue;
-        const window = new BigUint64Array(
-          Math.min(MOST_WINDOW_IDS, Math.max(LEAST_WINDOW_IDS, windowIds), range.end - range.first),
-        );
-        const stream = { reader, place, age, range, rows: cells, lowerSeenBy, window, halves: wordsOf(window) };
-        streams.push({ ...stream, from: range.first, at: 0, length: 0, first: 0, taken: 0, replaced: [] });
-        await refill(streams.at(-1)!);
-      }
+      const found = [{ range: rows, rows }, ...gone.map((range) => ({ range, rows: undefined }))];
+      const some = found.filter(({ range }) => range.first < range.end);
+      wanted.push(...some.map((one) => ({ ...one, reader, place, age, lowerSeenBy })));
     }
   }
-  return streams;
+  return wanted;
 }
 
 /** Ids without a row in a stored table after a delta: they are gone, or in the other stored table of that name. */

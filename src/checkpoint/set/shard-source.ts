@@ -31,9 +31,10 @@ export function followParents(
     if (parent === undefined) return { ...position, reader, links, blocksIn: blocksIn! };
     const next = parentOf(parent.uuid);
     if (next === undefined) throw missingParent(link, parent.uuid);
-    const found = next.positions.find(({ shard }) => shard === position.shard);
-    if (found?.seq !== parent.seq || links.includes(next)) {
-      const has = found === undefined ? 'does not have it' : `has it after update ${found.seq}`;
+    const found = next.positionOf(position.shard);
+    const isParent = found?.seq === parent.seq && found.epoch === at.epoch && parent.seq <= at.seq;
+    if (!isParent || links.includes(next)) {
+      const has = found === undefined ? 'does not have it' : `has it after update ${found.seq} of epoch ${found.epoch}`;
       throw corrupt(link.path, `shard ${at.shard} builds on update ${parent.seq} in ${parent.uuid}, which ${has}`);
     }
     links.push(next);

@@ -1,6 +1,6 @@
 /** Gathers the status of a job: from the store, and from every live process itself. */
 import { readEntries } from '../../checkpoint/registry/discover.ts';
-import type { Generation } from '../../checkpoint/registry/entry.ts';
+import { ancestorsOf, type Generation, generationsOf } from '../../checkpoint/registry/entry.ts';
 import type { Network } from '../../protocol/messages/channel.ts';
 import type { Keys } from '../../store/keys.ts';
 import type { KeyValue, Store } from '../../store/store.ts';
@@ -27,9 +27,18 @@ export interface LiveProcess {
   readonly answer: InfoAnswer;
 }
 
+/** The files that a delta builds on. */
+export interface BuildsOn {
+  readonly files: number;
+  readonly bytes: number;
+}
+
 /** The newest file of a pserver, as it is published; or why a value under `/checkpoints/` cannot be read. */
 export type NewestCheckpoint =
-  | ({ readonly index: number } & Pick<Generation, 'uuid' | 'md5' | 'bytes' | 'timestamp' | 'round'>)
+  | ({ readonly index: number; readonly buildsOn?: BuildsOn | undefined } & Pick<
+      Generation,
+      'uuid' | 'md5' | 'bytes' | 'timestamp' | 'round'
+    >)
   | { readonly error: string };
 
 export interface JobStatus {
@@ -125,10 +134,18 @@ export async function askProcesses(
 
 function newestCheckpoints(keys: Keys, entries: readonly KeyValue[]): NewestCheckpoint[] {
   const { published, complaints } = readEntries(keys.checkpointsPrefix, entries);
-  const newest = published.map(({ index, entry: { uuid, md5, bytes, timestamp, round } }) => {
-    return { index, uuid, md5, bytes, timestamp, round };
+  const newest = published.map(({ index, entry }) => {
+    const { uuid, md5, bytes, timestamp, round } = entry;
+    return { index, uuid, md5, bytes, timestamp, round, buildsOn: buildsOn(generationsOf(entry)) };
   });
   return [...newest, ...complaints.map((error) => ({ error }))];
+}
+
+/** Undefined for a base. */
+function buildsOn([newest, ...earlier]: readonly Generation[]): BuildsOn | undefined {
+  if (newest?.parents === undefined) return undefined;
+  const others = ancestorsOf(newest, earlier);
+  return { files: others.length, bytes: others.reduce((sum, { bytes = 0 }) => sum + bytes, 0) };
 }
 
 type Registered = Omit<LiveProcess, 'answer'>;

@@ -32,7 +32,7 @@ If the job saves deltas (\`checkpoint.delta\` in the job file), each pserver wri
     mode: Flags.option({
       options: ['base', 'delta'] as const,
       description:
-        'What to save. `base`: all rows. `delta`: only the rows that changed since the checkpoint before; a pserver without one writes a base.',
+        'What to save. `base`: all rows. `delta`: only the rows that changed since the checkpoint before. A pserver without one, or with 32 deltas since its last base, writes a base.',
     })(),
     timeout: durationFlag(
       '10m',

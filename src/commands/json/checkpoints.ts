@@ -226,7 +226,14 @@ export const exported = schemaOf<Exported & { job: string; from: string; format:
     format: z.string().describe(`Format of the exported files: ${EXPORT_FORMATS.join(', ')}.`),
     state: z.boolean().describe('Whether the files include the optimizer state.'),
     paths: z.array(z.string()),
-    tables: z.array(z.strictObject({ name: z.string(), rows: count, width: count })),
+    tables: z.array(
+      z.strictObject({
+        name: z.string(),
+        rows: count.describe('Number of rows; with `--since`, of rows that are new or have changed.'),
+        width: count,
+        gone: count.optional().describe('With `--since`: number of ids that only the earlier export has.'),
+      }),
+    ),
     dense: z.array(z.strictObject({ name: z.string(), shape })),
   }),
 );

@@ -176,6 +176,10 @@ const newestCheckpoint = schemaOf<NewestCheckpoint>()(
       bytes: count.optional(),
       timestamp: secondsSince1970,
       round: count.optional().describe('Sync mode: round of the checkpoint.'),
+      buildsOn: z
+        .strictObject({ files: count, bytes: count })
+        .optional()
+        .describe('Number and size of the files that a delta builds on.'),
     }),
     z.strictObject({ error: z.string().describe('Why paddlet cannot read a value in the store.') }),
   ]),

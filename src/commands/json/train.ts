@@ -55,6 +55,10 @@ const plan = z.strictObject({
     generations: count.describe(
       'Number of checkpoints on disk at once: the newest, the older ones kept, and one being written.',
     ),
+    deltaShare: z
+      .number()
+      .optional()
+      .describe('Only with deltas: their size on each of these checkpoints, as a share of it.'),
     freeBytes: count,
   }),
 });

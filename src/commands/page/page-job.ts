@@ -44,7 +44,10 @@ export function pageJobOf({ before, now, units, log, wallSeconds }: PageLooks): 
     checkpoints: status.checkpoints.map((one) =>
       'error' in one
         ? { error: one.error }
-        : { index: one.index, time: one.timestamp, uuid: one.uuid, bytes: one.bytes, round: one.round },
+        : {
+            ...{ index: one.index, time: one.timestamp, uuid: one.uuid, bytes: one.bytes, round: one.round },
+            ...(one.buildsOn && { buildsOn: one.buildsOn }),
+          },
     ),
     ...tablesOf(status),
     ...(kept === undefined ? {} : { kept: keptOf(kept) }),

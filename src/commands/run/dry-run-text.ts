@@ -57,7 +57,8 @@ function planLines({ cluster }: Job, { data, work, processes, parameters, memory
       : memory.tableBytesAtMost > 0
         ? `, and at most about ${bytesText(memory.tableMemoryBytesAtMost!)} for ${bytesText(memory.tableBytesAtMost)} of tables`
         : '';
-  const { bytes, isAtLeast, generations, freeBytes } = checkpoints;
+  const { bytes, isAtLeast, generations, deltaShare = 0, freeBytes } = checkpoints;
+  const onDisk = Math.ceil(bytes * generations * (1 + deltaShare));
   const most = isAtLeast ? 'at least' : 'at most';
   return [
     `data        ${counts(train)}: ${counted(train.tasks, 'task')}${test === undefined ? '' : `; test: ${counts(test)}`}`,
@@ -65,7 +66,7 @@ function planLines({ cluster }: Job, { data, work, processes, parameters, memory
     `processes   1 master, ${counted(pservers, 'pserver')}, ${counted(trainers, 'trainer')}`,
     ...parameters.map((one, at) => `${at === 0 ? 'parameters' : '          '}  ${parameterText(one)}`),
     `memory      of a pserver: ${bytesText(memory.denseBytes)} dense${tables}${copies}`,
-    `checkpoints ${most} ${bytesText(bytes)} of parameters, ${bytesText(bytes * generations)} with older ones and one being written;`,
+    `checkpoints ${most} ${bytesText(bytes)} of parameters, ${bytesText(onDisk)} with older ones and one being written;`,
     `            ${bytesText(freeBytes)} free in ${checkpoints.folder}`,
   ];
 }

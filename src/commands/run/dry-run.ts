@@ -81,11 +81,10 @@ interface Checkpoints {
    */
   readonly bytes: number;
   readonly isAtLeast: boolean;
-  /**
-   * Number of checkpoints on disk at once: the newest, the older ones kept, and one being written. If there are deltas,
-   * those on each of them add `checkpoint.delta.maxShare`.
-   */
+  /** Number of checkpoints on disk at once: the newest, the older ones kept, and one being written. */
   readonly generations: number;
+  /** Only with deltas: their size on each of these checkpoints, as a share of it. */
+  readonly deltaShare?: number;
   readonly freeBytes: number;
 }
 
@@ -177,7 +176,8 @@ async function planOf(
       folder: checkpointFolder,
       bytes: sum(parameters),
       isAtLeast: !isKnown,
-      generations: (job.checkpoint.keep + 2) * (1 + (job.checkpoint.delta?.maxShare ?? 0)),
+      generations: job.checkpoint.keep + 2,
+      ...(job.checkpoint.delta && { deltaShare: job.checkpoint.delta.maxShare }),
       freeBytes: await freeDiskBytes(nearestThere(checkpointFolder)),
     },
   };

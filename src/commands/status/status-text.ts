@@ -1,7 +1,7 @@
 /** The status of a job for people. */
 import { visible } from '../../base/visible.ts';
 import type { DirectingInfo, RoleInfo } from '../../cluster/info.ts';
-import { directingInfo, type JobStatus, type LiveProcess } from '../../cluster/job/describe-job.ts';
+import { type BuildsOn, directingInfo, type JobStatus, type LiveProcess } from '../../cluster/job/describe-job.ts';
 import { silenceText } from '../../cluster/job/health.ts';
 import type { KeptModel, KeptModels } from '../../cluster/job/job-result.ts';
 import { limitedTables, tableNotes } from '../../cluster/job/limited-tables.ts';
@@ -151,7 +151,15 @@ function checkpointText(checkpoints: JobStatus['checkpoints'], wallSeconds: numb
   const oldest = Math.min(...files.map(({ timestamp }) => timestamp));
   const saved = `${isoTime(oldest).slice(0, 19)}Z, ${Math.max(0, Math.round(wallSeconds - oldest))} s ago`;
   const which = files.map(({ index, uuid }) => `pserver ${index}: ${uuid}`).join(', ');
-  return [`newest checkpoint: ${saved}, ${megabytes} MB (${which})`, ...wrong];
+  const chains = files.flatMap(({ buildsOn }) => buildsOn ?? []);
+  return [`newest checkpoint: ${saved}, ${megabytes} MB (${which})`, ...chainText(chains), ...wrong];
+}
+
+function chainText(chains: readonly BuildsOn[]): string[] {
+  if (chains.length === 0) return [];
+  const files = chains.reduce((sum, one) => sum + one.files, 0);
+  const megabytes = (chains.reduce((sum, { bytes }) => sum + bytes, 0) / 1e6).toFixed(1);
+  return [`deltas, which build on ${files} files of ${megabytes} MB`];
 }
 
 function resumeText({ command }: ShownStatus): string[] {

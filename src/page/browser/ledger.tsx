@@ -98,12 +98,15 @@ function CheckpointRow({ checkpoint, time }: { readonly checkpoint: PageCheckpoi
       </tr>
     );
   }
-  const { index, uuid, bytes, round } = checkpoint;
+  const { index, uuid, bytes, round, buildsOn } = checkpoint;
   return (
     <tr title={uuid}>
       <th scope="row">{index}</th>
       <td>{agoText(time - checkpoint.time)}</td>
-      <td>{bytes === undefined ? '–' : bytesText(bytes)}</td>
+      <td>
+        {bytes === undefined ? '–' : bytesText(bytes)}
+        {buildsOn && ` on ${countText(buildsOn.files)} of ${bytesText(buildsOn.bytes)}`}
+      </td>
       <td>{round === undefined ? '–' : countText(round)}</td>
     </tr>
   );

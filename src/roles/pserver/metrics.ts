@@ -204,8 +204,16 @@ const isKnown = (entry: readonly [string, number | undefined]): entry is readonl
 
 // ---- saves
 
+export interface SavedFile {
+  readonly tookMs: number;
+  readonly bytes: number;
+  readonly isDelta: boolean;
+  /** Number of deltas on the last base, this file included. */
+  readonly deltas: number;
+}
+
 export interface SaveMetrics {
-  saved(tookMs: number): void;
+  saved(file: SavedFile): void;
   /** The disk refused the save. */
   failed(): void;
 }
@@ -236,6 +244,18 @@ export function registerSaveMetrics(
     buckets: SAVE_BUCKETS,
     registers: [registry],
   });
+  const written = new Counter({
+    name: 'paddlet_pserver_checkpoint_bytes_total',
+    help: 'Bytes of saved checkpoints: bases have all rows, deltas only what changed since',
+    labelNames: ['kind'],
+    registers: [registry],
+  });
+  for (const kind of ['base', 'delta']) written.inc({ kind }, 0);
+  const chain = new Gauge({
+    name: 'paddlet_pserver_checkpoint_deltas',
+    help: 'Deltas that this process has saved since its last base',
+    registers: [registry],
+  });
   let sinceMs: number | undefined;
   new Gauge({
     name: 'paddlet_pserver_checkpoint_age_seconds',
@@ -262,8 +282,10 @@ export function registerSaveMetrics(
     },
   });
   return {
-    saved: (tookMs) => {
+    saved: ({ tookMs, bytes, isDelta, deltas }) => {
       outcomes.inc({ outcome: 'saved' });
+      written.inc({ kind: isDelta ? 'delta' : 'base' }, bytes);
+      chain.set(deltas);
       seconds.observe(tookMs / 1000);
       sinceMs = clock.monotonicMs();
     },

@@ -18,6 +18,18 @@ const refs = FILES.map((number) => ({ path: pathOf(number), index: PLACE.index, 
 const published = () =>
   refs.map((ref) => ({ ...ref, published: chain.generations.find(({ uuid }) => uuid === ref.uuid)! }));
 
+it('one file that is named is listed alone', async () => {
+  const listed = await listGenerations({ storage: chain.disk.storage, files: [{ path: pathOf(4) }] });
+  expect(listed).toMatchObject([{ kind: 'delta', state: 'running', complaint: undefined }]);
+});
+
+it('files are listed as sound whatever the clock said when they were written', async () => {
+  const { storage } = chain.disk;
+  const backwards = refs.toReversed();
+  const listed = await listGenerations({ storage, files: backwards, published: [] });
+  expect(listed.map(({ state }) => state)).toEqual(FILES.map(() => 'running'));
+});
+
 it('all files are sound, and the newest one is read with the others', async () => {
   const { storage } = chain.disk;
   expect(await verifyCheckpoint({ storage, files: published() })).toMatchObject({ ok: true, missing: [] });
@@ -72,13 +84,15 @@ describe('a file that a shard builds on', () => {
   const position = (seq: number, parent?: { uuid: string; seq: number }): ShardPosition => {
     return { shard: 0, epoch: 1, seq, ...(parent && { parent }) };
   };
-  const reader = (path: string, positions: readonly ShardPosition[]) => ({ path, positions }) as CheckpointReader;
+  const reader = (path: string, positions: readonly ShardPosition[]) =>
+    ({ path, positionOf: (shard: number) => positions.find((one) => one.shard === shard) }) as CheckpointReader;
   const tip = position(9, { uuid: 'base', seq: 5 });
   const follow = (base: CheckpointReader) => followParents(reader('tip', [tip]), tip, () => base);
 
   it('must have the shard after the same update', () => {
     expect(follow(reader('base', [position(5)])).links.map(({ path }) => path)).toEqual(['tip', 'base']);
-    expect(() => follow(reader('base', [position(6)]))).toThrow('which has it after update 6');
+    expect(() => follow(reader('base', [position(6)]))).toThrow('which has it after update 6 of epoch 1');
+    expect(() => follow(reader('base', [{ ...position(5), epoch: 2 }]))).toThrow('after update 5 of epoch 2');
     expect(() => follow(reader('base', []))).toThrow('which does not have it');
   });
 

@@ -29,7 +29,7 @@ it('the age begins when there is something to save, and again with each checkpoi
   expect(await value('age_seconds')).toBe('0');
   now.ms = 75_000;
   expect(await value('age_seconds')).toBe('15');
-  saves.saved(500);
+  saves.saved({ tookMs: 500, bytes: 7, isDelta: false, deltas: 0 });
   now.ms = 77_000;
   expect(await value('age_seconds')).toBe('2');
 });
@@ -47,4 +47,17 @@ it('one that has lost its units has no old checkpoint when it gets others', asyn
 it('the interval is there if the job has one', async () => {
   expect(await registered(600_000).value('interval_seconds')).toBe('600');
   expect(await registered(undefined).value('interval_seconds')).toBeUndefined();
+});
+
+it('bytes of bases and deltas are counted, and the deltas since the last base', async () => {
+  const { saves, value } = registered(60_000);
+  const saved = (isDelta: boolean, bytes: number, deltas: number) => saves.saved({ tookMs: 1, bytes, isDelta, deltas });
+  saved(false, 100, 0);
+  saved(true, 10, 1);
+  saved(true, 20, 2);
+  expect(await value('bytes_total{kind="delta"}')).toBe('30');
+  expect(await value('bytes_total{kind="base"}')).toBe('100');
+  expect(await value('deltas')).toBe('2');
+  saved(false, 120, 0);
+  expect(await value('deltas')).toBe('0');
 });

@@ -56,6 +56,8 @@ export class DeltaParents {
   #watched: { readonly parameters: ParameterMemory; readonly end: () => void } | undefined;
   /** Number of the next removal. */
   #next = 1;
+  /** Number of the first removal in the watched memory. */
+  #watchedFrom = 1;
   /** Views of shards at some mark that are not captured yet. */
   #views = 0;
 
@@ -129,7 +131,9 @@ export class DeltaParents {
   #of(shard: number): ShardHistory {
     const known = this.#history.get(shard);
     if (known !== undefined) return known;
-    const fresh = { parent: undefined, captured: undefined, completeFrom: this.#next, removed: [], removedIds: 0 };
+    // No removal of this shard was seen, so that all of them since then are known.
+    const completeFrom = this.#watchedFrom;
+    const fresh = { parent: undefined, captured: undefined, completeFrom, removed: [], removedIds: 0 };
     this.#history.set(shard, fresh);
     return fresh;
   }
@@ -139,6 +143,7 @@ export class DeltaParents {
     if (this.#watched?.parameters === parameters) return;
     this.#watched?.end();
     for (const shard of this.#history.keys()) this.#forget(shard);
+    this.#watchedFrom = this.#next;
     const end = parameters.watch({
       removing: (shard, table, ids) => this.#noteRemoved(shard, this.#tableOf[table]!, ids),
       lowering() {},

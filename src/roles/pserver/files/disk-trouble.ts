@@ -17,10 +17,18 @@ export interface DiskTroubleOptions {
   readonly expectedBytes: () => number;
 }
 
+/** A delta has only what changed, so that one kind says little about the size of the other. */
+export type FileKind = 'base' | 'delta';
+
 export class DiskTrouble {
   readonly #options: DiskTroubleOptions;
-  /** Least bytes that a checkpoint needs: the size of the last one, or more than the disk took of an unfinished one. */
-  #leastBytes = 0;
+  /**
+   * Least bytes that a file of each kind needs: the size of the last one, or more than the disk took of an unfinished
+   * one.
+   */
+  readonly #leastBytes: Record<FileKind, number> = { base: 0, delta: 0 };
+  /** Kind of the file that is being saved. */
+  #kind: FileKind = 'base';
   #failingSinceMs: number | undefined;
   #isFolderKnown: boolean;
 
@@ -41,17 +49,18 @@ export class DiskTrouble {
 
   /** The disk took only this many bytes of a file. */
   unfinished(bytes: number): void {
-    this.#leastBytes = Math.max(this.#leastBytes, bytes + 1);
+    this.#leastBytes[this.#kind] = Math.max(this.#leastBytes[this.#kind], bytes + 1);
   }
 
   /** Runs a save. Throws `CheckpointNotWritten` if the disk refuses it, and without trying if the disk lacks space. */
-  async save<T>(write: () => Promise<T>, fileOf: (saved: T) => { readonly bytes: number }): Promise<T> {
+  async save<T>(kind: FileKind, write: () => Promise<T>, fileOf: (saved: T) => { readonly bytes: number }): Promise<T> {
+    this.#kind = kind;
     const { folder, troubles } = this.#options;
     const { clock, log } = this.#options.host;
     try {
       await this.#expectRoom();
       const saved = await write();
-      this.#leastBytes = fileOf(saved).bytes;
+      this.#leastBytes[kind] = fileOf(saved).bytes;
       this.#isFolderKnown = true;
       if (this.#failingSinceMs !== undefined) {
         const failedForMs = Math.round(clock.monotonicMs() - this.#failingSinceMs);
@@ -71,7 +80,7 @@ export class DiskTrouble {
 
   async #expectRoom(): Promise<void> {
     const free = await this.#freeBytes();
-    if (free !== undefined && free < this.#leastBytes) throw this.#full(free);
+    if (free !== undefined && free < this.#leastBytes[this.#kind]) throw this.#full(free);
   }
 
   /** Explains an error of the disk to the operator, who must fix it; the parameters are still in memory. */
@@ -92,14 +101,20 @@ export class DiskTrouble {
   }
 
   #full(free: number | undefined, cause?: Error): PaddletError {
-    const { folder, expectedBytes } = this.#options;
-    const least = this.#leastBytes;
-    const needed = `${least > expectedBytes() ? 'at least' : 'about'} ${Math.max(least, expectedBytes())} bytes`;
-    const message = `the disk of ${folder} is full: a checkpoint needs ${needed}, ${free ?? 'an unknown number'} are free`;
+    const { folder } = this.#options;
+    const needed = this.#neededText();
+    const message = `the disk of ${folder} is full: ${needed}, ${free ?? 'an unknown number'} are free`;
     return new PaddletError('CheckpointNotWritten', message, {
       hint: 'free space on this disk; paddlet tries again until the checkpoint fits',
       ...(cause === undefined ? {} : { cause }),
     });
+  }
+
+  #neededText(): string {
+    const least = this.#leastBytes[this.#kind];
+    if (this.#kind === 'delta') return `a delta needs at least ${least} bytes`;
+    const expected = this.#options.expectedBytes();
+    return `a checkpoint needs ${least > expected ? 'at least' : 'about'} ${Math.max(least, expected)} bytes`;
   }
 
   /** Undefined if the disk does not report its free space: then the write shows whether the file fits. */

@@ -104,6 +104,7 @@ export class Snapshots {
     const shards = source?.shards ?? owned.numbers;
     const momentOf = source?.momentOf ?? ((shard: number) => owned.momentOf(shard));
     const parents = this.#isDelta(kind) ? this.parents!.namesFor(shards) : [];
+    const isDelta = parents.length > 0;
     const startedMs = clock.monotonicMs();
     const saving = (): Promise<Saved> =>
       saveCheckpoint({
@@ -127,23 +128,25 @@ export class Snapshots {
         ...this.#folderState(),
       });
     const saved = await this.#trouble
-      .save(saving, ({ file }) => file)
+      .save(isDelta ? 'delta' : 'base', saving, ({ file }) => file)
       .catch((error: unknown) => {
         // If the outcome is unknown, no file follows but parting files, which are bases.
         this.parents?.refused();
-        if (isPaddletError(error, 'CheckpointNotWritten')) this.#options.metrics.saves.failed();
+        if (isPaddletError(error, 'CheckpointNotWritten')) {
+          this.#options.metrics.saves.failed();
+          if (error.details.lacking !== undefined) this.#chain = undefined;
+        }
         throw error;
       });
-    this.#published(saved.file, parents.length > 0);
+    this.#published(saved.file, isDelta);
     if (saved.complaint !== undefined) log.warn(saved.complaint);
     for (const { path, error } of saved.undeleted) {
       log.warn(`${path} could not be deleted: ${(error as Error).message}`);
     }
     const { uuid, bytes, rows } = saved.file;
     const tookMs = Math.round(clock.monotonicMs() - startedMs);
-    this.#options.metrics.saves.saved(tookMs);
-    const what = parents.length > 0 ? 'delta' : 'checkpoint';
-    log.info(`${what} ${uuid} published`, { bytes, rows, clean, tookMs });
+    this.#options.metrics.saves.saved({ tookMs, bytes, isDelta, deltas: this.#chain?.deltas ?? 0 });
+    log.info(`${isDelta ? 'delta' : 'checkpoint'} ${uuid} published`, { bytes, rows, clean, tookMs });
     return saved.file;
   }
 
@@ -192,7 +195,7 @@ export class Snapshots {
         ...{ storage, folder, meta, parameters, shards, ...this.#folderState() },
         momentOf: (shard) => copies?.get(shard) ?? owned.momentOf(shard),
       });
-    return generationOf(await this.#trouble.save(writing, (written) => written), meta);
+    return generationOf(await this.#trouble.save('base', writing, (written) => written), meta);
   }
 
   /** This pserver has now loaded files from the folder. */

@@ -139,6 +139,18 @@ describe('the ids that are gone', () => {
     expect(removed(capture())).toEqual([[IDS[1]], []]);
   });
 
+  it('of one shard are none of another one, whose first file becomes its parent', () => {
+    const mark = parents.beginView();
+    const other = idsIn(0, 1).slice(0, 1);
+    const name = { pass: 0, task: 0, push: 1 };
+    shards.parameters.push([rowsPart(0, other, [1])], [], Uint8Array.of(1, 1), { seen: Uint32Array.of(2, 2), name });
+    shards.parameters.removeIds(1, 0, BigUint64Array.from(other));
+    capture(3, mark);
+    parents.endView();
+    publish();
+    expect(parents.namesFor([0])).toEqual([FILE]);
+  });
+
   it('are known of no view that began before the shard was put in', () => {
     capture();
     publish();

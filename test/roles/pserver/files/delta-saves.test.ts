@@ -104,6 +104,16 @@ describe('the next file is', () => {
     expect(await kindsOf(new Process(rules), ['due', 'due', 'due'])).toEqual(['full', 'delta', 'full']);
   });
 
+  it('a base if the store no longer lists the last one', async () => {
+    const process = new Process(ROOMY);
+    expect(await kindsOf(process, ['due', 'due'])).toEqual(['full', 'delta']);
+    const before = process.rig.disk.names(`${FOLDER}/${INDEX}`);
+    process.rig.put(process.rig.context.keys.checkpoint(INDEX), 'not JSON');
+    await expect(process.snapshots.save('due')).rejects.toThrow('which the store no longer lists');
+    expect(process.rig.disk.names(`${FOLDER}/${INDEX}`)).toEqual(before);
+    expect(await kindsOf(process, ['due', 'due'])).toEqual(['full', 'delta']);
+  });
+
   it('a base in a job without deltas', async () => {
     expect(await kindsOf(new Process({ keep: 1, intervalMs: 1_000 }), ['due', 'due'])).toEqual(['full', 'full']);
   });

@@ -2,7 +2,7 @@
 import { beforeEach, expect, it } from 'vitest';
 import { writeCheckpointFile } from '../../../../src/checkpoint/file/write-durable-file.ts';
 import { createTroubles, type Troubles } from '../../../../src/cluster/troubles.ts';
-import { DiskTrouble } from '../../../../src/roles/pserver/files/disk-trouble.ts';
+import { DiskTrouble, type FileKind } from '../../../../src/roles/pserver/files/disk-trouble.ts';
 import { filledParameters, jobOf, metaOf, momentOf, PLACE, uuidOf } from '../../../checkpoint/fixture.ts';
 import { createSimulatedDisk, type SimulatedDisk } from '../../../simulated-disk.ts';
 import { FakeClock, SILENT } from '../../../store/support.ts';
@@ -30,8 +30,9 @@ function troubleOf(isFolderKnown: boolean): DiskTrouble {
   );
 }
 
-const save = () =>
+const save = (kind: FileKind = 'base') =>
   trouble.save(
+    kind,
     () => {
       saves += 1;
       return writeCheckpointFile({
@@ -79,6 +80,16 @@ it('does not fill the disk again before there is more room than was not enough',
   disk.fillUp(bytes - 1);
   await expect(save()).rejects.toMatchObject({ message: expect.stringContaining('is full') });
   expect(saves).toBe(3);
+});
+
+it('asks for room by what the last file of the same kind needed', async () => {
+  const { bytes } = await save('base');
+  disk.fillUp(bytes - 1);
+  await expect(save('base')).rejects.toMatchObject({ message: expect.stringContaining('a checkpoint needs') });
+  expect(saves).toBe(1);
+  // The disk says whether a delta fits.
+  await expect(save('delta')).rejects.toMatchObject({ message: expect.stringMatching(/a delta needs at least \d+/) });
+  expect(saves).toBe(2);
 });
 
 it('does not make a folder again that has vanished: what is written there would vanish, too', async () => {
