@@ -28,7 +28,7 @@ export interface Chain {
   readonly states: ReadonlyMap<number, ShardRows[]>;
 }
 
-export async function saveChain(): Promise<Chain> {
+export async function saveChain(jobId = EXPECTED.jobId): Promise<Chain> {
   const disk = createFiles();
   const generations: Generation[] = [];
   const states = new Map<number, ShardRows[]>();
@@ -42,7 +42,7 @@ export async function saveChain(): Promise<Chain> {
       number === 1 || (shard === WHOLE_AGAIN.shard && number === WHOLE_AGAIN.file);
     const parent = { uuid: uuidOf(number - 1), seq: 10 * (number - 1) };
     const kind = number === 1 ? {} : ({ kind: 'delta', parents: [parent.uuid] } as const);
-    const meta: CheckpointMeta = metaOf(EXPECTED, { uuid: uuidOf(number), createdAt: number, ...kind });
+    const meta: CheckpointMeta = metaOf(EXPECTED, { jobId, uuid: uuidOf(number), createdAt: number, ...kind });
     const file = await writeCheckpointFile({
       ...{ storage: disk.storage, folder: PLACE.folder, parameters, shards: ALL, meta },
       momentOf: (shard) => {

@@ -25,6 +25,9 @@ const FAULTS: Readonly<Record<'async' | 'sync', readonly Fault[]>> = {
   sync: [{ type: 'killOne' }, { type: 'resize', pservers: 3 }, { type: 'killPservers' }],
 };
 
+/** All die while their newest files are deltas, which are restored into one pserver. */
+const WITH_DELTAS: readonly Fault[] = [...FAULTS.async.slice(0, -1), { type: 'restoreKilled', pservers: 1 }];
+
 /** After this number of passes, the job is stopped. The trainer is slow by then, so the job is not over. */
 const STOPS = [
   { passes: 1, fastPushes: 42, pservers: 3 },
@@ -58,7 +61,8 @@ test.each([
 ])('async mode, with %s: each shard is what the reference makes of its log', async (_, hasDeltas) => {
   const place = openPlace();
   const job = writeJob(place, { ...WITH_BAD_TASKS, ...(hasDeltas ? DELTAS : {}) }, COPIED);
-  const result = await runThroughFaults({ place, job, slowly: SLOWLY.async, faults: FAULTS.async, hasDeltas });
+  const faults = hasDeltas ? WITH_DELTAS : FAULTS.async;
+  const result = await runThroughFaults({ place, job, slowly: SLOWLY.async, faults, hasDeltas });
   if (hasDeltas) expect(deltasLoaded(place)).toBeGreaterThan(0);
   expect(result.records.lost).toBe(0);
   const facts = await expectReplayed(place, result);

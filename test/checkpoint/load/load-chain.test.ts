@@ -7,7 +7,7 @@ import { loadFirstUsable } from '../../../src/checkpoint/load/load.ts';
 import type { CheckpointEntry } from '../../../src/checkpoint/registry/entry.ts';
 import { newestFirst, publishedFiles } from '../../../src/checkpoint/registry/newest.ts';
 import { createParameters } from '../../../src/tensor/wasm-parameters.ts';
-import { ALL, type Chain, DAMAGES, EXPECTED, pathOf, saveChain } from '../chain-fixture.ts';
+import { ALL, type Chain, DAMAGES, EXPECTED, FILES, pathOf, saveChain } from '../chain-fixture.ts';
 import { PLACE, uuidOf } from '../fixture.ts';
 
 let chain: Chain;
@@ -68,4 +68,12 @@ it('a file that the entry does not list is named by the one that builds on it', 
   const { loaded, complaints } = await load({ ...chain, generations });
   expect(loaded).toEqual([1, 1, 4]);
   expect(complaints[0]).toContain(`builds on ${uuidOf(2)}, which its entry does not list`);
+});
+
+it.each(FILES)('file number %d of another job is named', async (number) => {
+  const other = await saveChain('another job');
+  chain.disk.place(pathOf(number), other.disk.content(pathOf(number))!);
+  const { loaded, complaints } = await load(chain);
+  expect(loaded[0]).toBe(number - 1);
+  expect(complaints[0]).toContain(`CheckpointCorrupt: ${pathOf(number)}`);
 });

@@ -28,7 +28,9 @@ export type Fault =
   | { readonly type: 'killAll' }
   | { readonly type: 'resize'; readonly pservers: number }
   /** A clean stop; then the files are restored into another number of pservers, and the run is started again. */
-  | { readonly type: 'restore'; readonly pservers: number };
+  | { readonly type: 'restore'; readonly pservers: number }
+  /** SIGKILL of all processes of the run; then what they had saved is restored into another number of pservers. */
+  | { readonly type: 'restoreKilled'; readonly pservers: number };
 
 /** Each trainer begins fast, so that there is something to lose. Then the job lasts until all faults have struck. */
 export const SLOWLY = {
@@ -72,11 +74,14 @@ export async function runThroughFaults({
       await untilSaved(run.store, run.running);
     } else {
       if (fault.type === 'killAll') await killAll(place, run);
-      else {
+      else if (fault.type === 'restoreKilled') {
+        await killAll(place, run);
+        await restore(place, fault.pservers, '--lease-wait', '30s');
+      } else {
         await stop(run);
         // Some ids are on their way to a row.
         expect(await candidatesIn(place, run.store)).toBeGreaterThan(0);
-        await place.json('restore', '--dir', JOB_FOLDER, '--pservers', String(fault.pservers));
+        await restore(place, fault.pservers);
       }
       if (isLast) return resultOf((await startLogged(place, job)).running);
       run = await start();
@@ -86,6 +91,14 @@ export async function runThroughFaults({
   return resultOf((await startLogged(place, job)).running);
 }
 
+const restore = (place: Place, pservers: number, ...flags: string[]): Promise<unknown> =>
+  place.json('restore', '--dir', JOB_FOLDER, '--pservers', String(pservers), ...flags);
+
+const FAULT_TYPES = [
+  ...(['killOne', 'killTrainer', 'killPservers', 'killAll'] as const),
+  ...(['resize', 'restore', 'restoreKilled'] as const),
+] as const;
+
 /**
  * Each fault is as likely as any other one. The number of pservers changes with each resize and restore; there are
  * always as many as a unit has copies.
@@ -93,8 +106,8 @@ export async function runThroughFaults({
 export function anyFaults(random: RandomStream, count: number, pservers: number, replicas: number): Fault[] {
   let now = pservers;
   return Array.from({ length: count }, () => {
-    const type = pick(random, ['killOne', 'killTrainer', 'killPservers', 'killAll', 'resize', 'restore'] as const);
-    if (type !== 'resize' && type !== 'restore') return { type };
+    const type = pick(random, FAULT_TYPES);
+    if (type !== 'resize' && type !== 'restore' && type !== 'restoreKilled') return { type };
     now = pick(
       random,
       [1, 2, 3, 4].filter((one) => one !== now && one >= replicas),
