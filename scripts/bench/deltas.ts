@@ -1,15 +1,15 @@
 /**
  * `npx node scripts/bench/deltas.ts [--gb 2] [--every-s 10] [--rounds 6] [--hot 0.05]`: what saving deltas costs. One
- * real pserver with tables of so many GB; a client pushes rows of a share of the ids without a pause. Windows of so
- * many seconds without a save and with a delta, which begins with the window, take turns. Prints throughput, the
- * longest push, and time and bytes of the base and of deltas, beside the bytes of the rows that changed. Nothing but
- * pushes is done: a trainer, which computes between them, loses less.
+ * real pserver has tables of `--gb` GB. A client pushes without a pause to rows of a share of the ids, `--hot`. Windows
+ * of `--every-s` seconds take turns: one without a save, and one that begins with the save of a delta. Prints the
+ * throughput, the longest push, and seconds and bytes of the base and of the deltas, beside the bytes of the rows that
+ * changed. A trainer, which computes between its pushes, loses less than this client, which only pushes.
  */
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { parseEntry } from '../../src/checkpoint/registry/entry.ts';
 import { median, printFigures } from './figure.ts';
-import { BYTES_PER_ID, keys, load, save, say, startOne } from './one-pserver.ts';
+import { BYTES_PER_ID, keys, load, type Pushed, rate, save, say, startOne } from './one-pserver.ts';
 
 const { values } = parseArgs({
   options: {
@@ -46,28 +46,12 @@ async function saved(mode: 'base' | 'delta'): Promise<Saved> {
   return { seconds, bytes, rowBytes: (entry.rows! / 2) * BYTES_PER_SAVED_ID };
 }
 
-interface Window {
-  readonly pushes: number;
-  readonly seconds: number;
-  readonly longestMs: number;
-}
-
-async function pushFor(ms: number): Promise<Window> {
-  const beganMs = performance.now();
-  let [pushes, longestMs] = [0, 0];
-  for (let now = beganMs; now - beganMs < ms; pushes++) {
-    const before = now;
-    await pusher.push(IDS_PER_PUSH, false, Number(values.hot));
-    now = performance.now();
-    longestMs = Math.max(longestMs, now - before);
-  }
-  return { pushes, seconds: (performance.now() - beganMs) / 1000, longestMs };
-}
+const pushFor = (ms: number): Promise<Pushed> => pusher.pushFor(ms, IDS_PER_PUSH, Number(values.hot));
 
 const base = await saved('base');
 await pushFor(2_000);
 await saved('delta');
-const [without, during]: [Window[], Window[]] = [[], []];
+const [without, during]: [Pushed[], Pushed[]] = [[], []];
 const deltas: Saved[] = [];
 for (let round = 0; round < Number(values.rounds); round++) {
   without.push(await pushFor(windowMs));
@@ -75,9 +59,7 @@ for (let round = 0; round < Number(values.rounds); round++) {
   during.push(await pushFor(windowMs));
   deltas.push(await saving);
 }
-const rate = (all: readonly Window[]): number =>
-  all.reduce((sum, { pushes }) => sum + pushes, 0) / all.reduce((sum, { seconds }) => sum + seconds, 0);
-const longest = (all: readonly Window[]): number => Math.max(...all.map(({ longestMs }) => longestMs));
+const longest = (all: readonly Pushed[]): number => Math.max(...all.map(({ longestMs }) => longestMs));
 const share = rate(during) / rate(without);
 const perRow = deltas.map(({ bytes, rowBytes }) => bytes / rowBytes);
 printFigures([

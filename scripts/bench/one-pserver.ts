@@ -92,6 +92,16 @@ async function publish(roles: Roles, checkpoint: object): Promise<JobInStore> {
   }
 }
 
+export interface Pushed {
+  readonly pushes: number;
+  readonly seconds: number;
+  readonly longestMs: number;
+}
+
+/** Pushes a second. */
+export const rate = (all: readonly Pushed[]): number =>
+  all.reduce((sum, { pushes }) => sum + pushes, 0) / all.reduce((sum, { seconds }) => sum + seconds, 0);
+
 /** Pushes without end of the first task: rows of ids that follow each other. */
 export class Pusher {
   #push = 0;
@@ -122,6 +132,19 @@ export class Pusher {
     const header = { pass: 0, task: 0, push: this.#push, last: false, good: this.#push + 1 };
     await this.#client.push(header, gradients, never);
     this.#push += 1;
+  }
+
+  /** Pushes to known ids, one push after the other. */
+  async pushFor(ms: number, count: number, hot = 1): Promise<Pushed> {
+    const beganMs = performance.now();
+    let [pushes, longestMs, nowMs] = [0, 0, beganMs];
+    for (; nowMs - beganMs < ms; pushes++) {
+      const before = nowMs;
+      await this.push(count, false, hot);
+      nowMs = performance.now();
+      longestMs = Math.max(longestMs, nowMs - before);
+    }
+    return { pushes, seconds: (nowMs - beganMs) / 1000, longestMs };
   }
 
   async growTo(bytes: number): Promise<void> {

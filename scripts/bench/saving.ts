@@ -7,7 +7,7 @@
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { percentile, printFigures } from './figure.ts';
-import { load, processorTime, save, say, startOne } from './one-pserver.ts';
+import { load, type Pushed, processorTime, rate, save, say, startOne } from './one-pserver.ts';
 
 const { values } = parseArgs({
   options: {
@@ -24,20 +24,15 @@ say(`load before: ${load()}`);
 const { pusher, group, pserver } = await startOne(values.paddlet);
 await pusher.growTo(Number(values.gb) * 1e9);
 
-interface Window {
-  readonly pushes: number;
-  readonly seconds: number;
+interface Window extends Pushed {
   /** Processor time of all threads of the pserver. */
   readonly processorSeconds: number;
 }
 
 async function pushFor(ms: number): Promise<Window> {
-  const beganMs = performance.now();
   const processorBefore = processorTime(pserver.pid!);
-  let pushes = 0;
-  for (; performance.now() - beganMs < ms; pushes++) await pusher.push(IDS_PER_PUSH, false);
-  const processorSeconds = processorTime(pserver.pid!) - processorBefore;
-  return { pushes, seconds: (performance.now() - beganMs) / 1000, processorSeconds };
+  const pushed = await pusher.pushFor(ms, IDS_PER_PUSH);
+  return { ...pushed, processorSeconds: processorTime(pserver.pid!) - processorBefore };
 }
 
 await pushFor(2_000);
@@ -51,7 +46,6 @@ for (let round = 0; round < Number(values.rounds); round++) {
   await saving;
 }
 const sum = (all: readonly Window[], what: keyof Window): number => all.reduce((total, one) => total + one[what], 0);
-const rate = (all: readonly Window[]): number => sum(all, 'pushes') / sum(all, 'seconds');
 const falls = 100 * (1 - rate(during) / rate(without));
 // What is left of the processor's time when the pushes are taken off.
 const perPush = sum(without, 'processorSeconds') / sum(without, 'pushes');

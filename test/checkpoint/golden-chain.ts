@@ -36,7 +36,7 @@ interface Step {
   readonly salt: number;
 }
 
-/** Of ids 1 to 12, some change, go, come back, and become rows. No update comes to shard 1 before the first delta. */
+/** Some of the ids 1 to 12 change, go, come back or become rows. No update comes to shard 1 before the first delta. */
 const STEPS: readonly Step[] = [
   {
     ...{ seqs: [10, 10], base: 0, lowerSeenBy: 0, seen: 7, salt: 1 },

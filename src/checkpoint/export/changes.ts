@@ -3,6 +3,7 @@
  * that this works for any two exports, whatever was saved in between.
  */
 import type { ShardRows } from '../../tensor/parameters.ts';
+import { type PickedRow, pickRows } from '../../tensor/pick-rows.ts';
 import { wordsOf } from '../file/words.ts';
 import { RowCursor } from '../set/row-cursor.ts';
 
@@ -25,16 +26,16 @@ export async function* changedRows(
   await now.step();
   let isChanged = comparisonOf(old.rows, now.rows);
   let gone: bigint[] = [];
-  let places: number[] = [];
+  let picked: PickedRow[] = [];
   const piece = (): ChangedRows => {
-    const changed = { rows: pick(now.rows, places), gone: BigUint64Array.from(gone) };
-    [gone, places] = [[], []];
+    const changed = { rows: pickRows(now.rows, picked), gone: BigUint64Array.from(gone) };
+    [gone, picked] = [[], []];
     return changed;
   };
   while (!old.isAtEnd() || !now.isAtEnd()) {
     const order = old.compare(now);
     if (order < 0) gone.push(old.rows.ids[old.at]!);
-    else if (order > 0 || isChanged(old.at, now.at)) places.push(now.at);
+    else if (order > 0 || isChanged(old.at, now.at)) picked.push({ rows: now.rows, at: now.at });
     const [isOldBatch, isNowBatch] = [order <= 0 && !old.skip(), order >= 0 && !now.skip()];
     if (isNowBatch || gone.length === GONE_AT_ONCE) yield piece();
     if (isOldBatch) await old.step();
@@ -62,20 +63,3 @@ const matrices = ({ values, slots, steps }: ShardRows): (readonly [string, Float
   ...Object.entries(slots),
   ...(steps === undefined ? [] : [['steps', steps] as const]),
 ];
-
-function pick(rows: ShardRows, places: readonly number[]): ShardRows {
-  const count = rows.ids.length;
-  const floats = (all: Float32Array): Float32Array => {
-    const width = count === 0 ? 0 : all.length / count;
-    const picked = new Float32Array(places.length * width);
-    places.forEach((place, at) => void picked.set(all.subarray(place * width, (place + 1) * width), at * width));
-    return picked;
-  };
-  const { steps } = rows;
-  return {
-    ids: BigUint64Array.from(places, (place) => rows.ids[place]!),
-    values: floats(rows.values),
-    slots: Object.fromEntries(Object.entries(rows.slots).map(([slot, all]) => [slot, floats(all)])),
-    steps: steps && Uint32Array.from(places, (place) => steps[place]!),
-  };
-}

@@ -51,7 +51,7 @@ export interface EarlierExport {
 
 export const MODEL_FORMAT = 'paddlet.model';
 
-/** Of a file with only what has changed since an earlier export. */
+/** Format of a file with only what has changed since an earlier export. */
 export const CHANGES_FORMAT = 'paddlet.changes';
 export const CHANGES_FORMAT_VERSION = '1';
 

@@ -220,6 +220,11 @@ async function* rowsInOrder(
   const lacking = fields.find((field) => !source.tensors.has(at(field)));
   if (lacking !== undefined)
     throw new PaddletError('Usage', `${source.name}: has no ${at(lacking)}: it was exported without --state`);
+  const valuesWidth = source.tensors.get(at('values'))?.shape[1];
+  if (valuesWidth !== width) {
+    const message = `${source.name}: ${at('values')}: expected rows of ${width} values, got rows of ${valuesWidth}`;
+    throw new PaddletError('Usage', message, { hint: 'give an export of the same job' });
+  }
   const matrix = (field: string): TensorInfo => expectTensor(source, at(field), 'F32', [count, width]);
   const tensors: SparseTensors = {
     ...{ rows: NOTHING, ids: expectTensor(source, at('ids'), 'U64', [count]), values: matrix('values') },

@@ -73,6 +73,11 @@ export interface CheckpointMeta {
   readonly job?: string | undefined;
 }
 
+/** The kind of a file, as commands and metrics call it. */
+export type FileKind = 'base' | 'delta';
+
+export const fileKind = ({ kind }: Pick<CheckpointMeta, 'kind'>): FileKind => (kind === 'delta' ? 'delta' : 'base');
+
 export interface FileFacts extends CheckpointMeta {
   readonly extents: number;
   readonly rows: number;

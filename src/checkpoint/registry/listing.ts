@@ -3,7 +3,7 @@ import { isPaddletError } from '../../base/errors.ts';
 import { withFile } from '../../base/files.ts';
 import type { Storage } from '../../base/seams.ts';
 import { openFile } from '../file/files.ts';
-import { parseMetadata } from '../file/format.ts';
+import { type FileKind, fileKind, parseMetadata } from '../file/format.ts';
 import { readSafetensors } from '../file/safetensors/reader.ts';
 import type { PublishedEntry } from './discover.ts';
 import type { FileRef } from './file-ref.ts';
@@ -26,8 +26,8 @@ export interface ListedGeneration {
    */
   readonly state: 'clean' | 'opened' | 'running' | 'incompatible' | 'damaged' | 'missing';
   readonly complaint: string | undefined;
-  /** `delta`: with only what changed since other files. Undefined if the file cannot be read. */
-  readonly kind: 'base' | 'delta' | undefined;
+  /** Undefined if the file cannot be read. */
+  readonly kind: FileKind | undefined;
   /** Names of the files that a delta builds on. */
   readonly parents: readonly string[];
 }
@@ -122,7 +122,7 @@ async function listFile(
         shards: facts.shardsHere,
         createdAt: facts.createdAt,
         jobName: facts.jobName,
-        kind: facts.kind === 'delta' ? 'delta' : 'base',
+        kind: fileKind(facts),
         parents: published?.parents ?? facts.parents ?? [],
         state: !facts.clean ? 'running' : (resting?.has(facts.uuid) ?? true) ? 'clean' : 'opened',
         complaint: undefined,

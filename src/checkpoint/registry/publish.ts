@@ -60,9 +60,9 @@ export interface Published {
 const CONFLICT_ATTEMPTS = 10;
 
 /**
- * Puts the generation at the head of the entry. Waits while the store is unreachable. Throws `LeaseGone` when the fence
- * is no longer the writer's, `Interrupted` when aborted, and `CheckpointNotWritten` for a delta whose parents the entry
- * does not list.
+ * Puts the generation at the head of the entry. Waits while the store is unreachable. Throws `LeaseGone` if the writer
+ * has lost its fence, `Interrupted` if the signal aborts, and `CheckpointNotWritten` if the entry does not list the
+ * files that a delta builds on.
  */
 export async function publish(options: PublishOptions): Promise<Published> {
   const { keep, generation } = options;

@@ -130,8 +130,10 @@ function joinParts(
   const shards = [...best.values()]
     .sort((a, b) => a.shard - b.shard)
     .map(({ reader, ...position }) => followParents(reader, position, parentOf));
+  const shardsIn = new Map(all.map(({ reader }): [CheckpointReader, number[]] => [reader, []]));
+  for (const { shard, links } of shards) for (const reader of links) shardsIn.get(reader)!.push(shard);
   const parts = all.flatMap(({ ref, reader }) => {
-    const mine = shards.filter(({ links }) => links.includes(reader)).map(({ shard }) => shard);
+    const mine = shardsIn.get(reader)!;
     if (mine.length > 0) expectSameJob(first.reader, reader);
     return mine.length === 0 ? [] : [{ ...ref, reader, shards: mine }];
   });

@@ -3,6 +3,7 @@
 import { CANDIDATE_BYTES } from '../../tensor/admission/admission.ts';
 import { type OptimizerSpec, optimizerLayout } from '../../tensor/optimizer.ts';
 import { placeOf } from '../../tensor/stored-tables.ts';
+import { type FileKind, fileKind } from '../file/format.ts';
 import { readBlock } from '../file/reader.ts';
 import type { CheckpointSet, Variables } from './checkpoint-set.ts';
 import { type ContentOptions, type DenseContent, denseContent, type TableContent, tableContent } from './content.ts';
@@ -53,7 +54,7 @@ export interface InspectedFile {
   readonly shardsHere: number;
   readonly createdAt: number;
   readonly clean: boolean;
-  readonly kind: 'base' | 'delta';
+  readonly kind: FileKind;
   /** Names of the files that a delta builds on. */
   readonly parents: readonly string[];
 }
@@ -99,7 +100,7 @@ export async function inspectCheckpoint(set: CheckpointSet, options: InspectOpti
       shardsHere: reader.facts.shardsHere,
       createdAt: reader.facts.createdAt,
       clean: reader.facts.clean,
-      kind: reader.facts.kind === 'delta' ? 'delta' : 'base',
+      kind: fileKind(reader.facts),
       parents: reader.facts.parents ?? [],
     })),
     tables,

@@ -81,7 +81,8 @@ The command first checks the files of the checkpoint for damage. The write is at
     const progress = this.progress('exporting');
     try {
       const variables = chooseVariables(set.facts.parameters, flags.vars);
-      const total = await contentBytes(set, variables);
+      // Rows that are compared are read twice: the first time to count them.
+      const total = (since === undefined ? 1 : 2) * (await contentBytes(set, variables));
       let done = 0;
       const onBytes = (bytes: number): void => {
         done += bytes;

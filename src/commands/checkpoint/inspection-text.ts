@@ -1,5 +1,6 @@
 /** An inspection for people. */
 import { formatShards } from '../../checkpoint/file/coverage.ts';
+import type { FileKind } from '../../checkpoint/file/format.ts';
 import type { Inspection } from '../../checkpoint/set/inspect.ts';
 import type { ValueStatistics } from '../../checkpoint/set/statistics.ts';
 import { bytesText } from '../base/bytes-text.ts';
@@ -12,6 +13,10 @@ export function ageText(seconds: number): string {
   if (seconds < 172_800) return `${(seconds / 3600).toFixed(1)} h`;
   return `${(seconds / 86_400).toFixed(1)} days`;
 }
+
+/** What the column `state` says of a file. `state`: empty if there is nothing to say. */
+export const stateText = (kind: FileKind | undefined, state: string): string =>
+  [kind === 'delta' ? 'delta' : '', state].filter((text) => text !== '').join(', ');
 
 const right = (...heads: string[]): TableColumn[] => heads.map((head) => ({ head, align: 'right' }));
 const left = (...heads: string[]): TableColumn[] => heads.map((head) => ({ head }));
@@ -55,7 +60,7 @@ function filesText({ files }: Inspection, table: MakeTable, nowSeconds: number):
     file.rows,
     file.shards === file.shardsHere ? file.shards : `${file.shards} of ${file.shardsHere}`,
     ageText(nowSeconds - file.createdAt),
-    [file.kind === 'delta' ? 'delta' : '', file.clean ? 'clean' : ''].filter(Boolean).join(', '),
+    stateText(file.kind, file.clean ? 'clean' : ''),
   ]);
   return table(columns, rows);
 }

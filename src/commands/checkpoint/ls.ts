@@ -4,7 +4,7 @@ import { storeTimeoutFlag } from '../base/command-store.ts';
 import { pathArg } from '../base/named-job.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
 import { ofJobFlags, withCheckpoint } from './find-checkpoint.ts';
-import { ageText } from './inspection-text.ts';
+import { ageText, stateText } from './inspection-text.ts';
 
 export default class CheckpointLsCommand extends PaddletCommand<typeof CheckpointLsCommand> {
   static override summary = 'List the checkpoints of a job with their sizes and ages';
@@ -63,6 +63,6 @@ function cells(one: ListedGeneration, nowSeconds: number): (string | number)[] {
     one.bytes === undefined ? '' : bytesText(one.bytes),
     one.rows ?? '',
     one.shards ?? '',
-    [one.kind === 'delta' ? 'delta' : '', one.state === 'running' ? '' : one.state].filter(Boolean).join(', '),
+    stateText(one.kind, one.state === 'running' ? '' : one.state),
   ];
 }

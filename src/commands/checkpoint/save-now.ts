@@ -51,6 +51,7 @@ export async function saveNow(job: OpenJob, { signal, ...rest }: Omit<SaveOption
 }
 
 async function saveFiles(job: OpenJob, { mode, signal, timeoutMs, onFatal }: SaveOptions): Promise<Saved> {
+  const asked = { final: false, ...(mode && { mode }) };
   const { group, close } = openLiveCluster(job, onFatal);
   try {
     const pservers = await group.withPlacement(
@@ -58,13 +59,7 @@ async function saveFiles(job: OpenJob, { mode, signal, timeoutMs, onFatal }: Sav
       (placement) =>
         allSettledOrThrow(
           placement.pservers.map(async (pserver): Promise<SavedFile> => {
-            const reply = await group.ask(
-              pserver,
-              'checkpoint',
-              { final: false, ...(mode && { mode }) },
-              [],
-              timeoutMs,
-            );
+            const reply = await group.ask(pserver, 'checkpoint', asked, [], timeoutMs);
             reply.free();
             const { outcome, saved } = reply.header;
             return { index: pserver.index, outcome, ...saved };

@@ -50,20 +50,17 @@ If the job saves deltas (\`checkpoint.delta\` in the job file), each pserver wri
   private async save(job: OpenJob): Promise<void> {
     const timeoutMs = milliseconds(this.flags.timeout);
     const { mode } = this.flags;
-    if (mode === 'delta' && job.record.job.checkpoint.delta === undefined)
-      throw new PaddletError(
-        'Usage',
-        `--mode delta needs a job that saves deltas, but ${job.record.job.name} does not`,
-        {
-          hint: 'set checkpoint.delta in the job file before the job is started',
-        },
-      );
+    const { name, checkpoint } = job.record.job;
+    if (mode === 'delta' && checkpoint.delta === undefined)
+      throw new PaddletError('Usage', `--mode delta needs a job that saves deltas, but ${name} does not`, {
+        hint: 'set checkpoint.delta in the job file before the job is started',
+      });
     const limit = AbortSignal.timeout(timeoutMs);
     const wait = await this.wait('saving');
     try {
       const { cut, pservers } = await saveNow(job, { mode, timeoutMs, signal: AbortSignal.any([job.signal, limit]) });
       wait.done();
-      this.output({ job: job.record.job.name, ...(cut && { cut }), pservers }, () =>
+      this.output({ job: name, ...(cut && { cut }), pservers }, () =>
         [...(cut === undefined ? [] : [cutText(cut)]), ...pservers.map(fileText)].join('\n'),
       );
     } catch (error) {

@@ -161,4 +161,13 @@ describe('of real files', () => {
     await expect(since('damaged.safetensors', 'never')).rejects.toMatchObject({ code: 'CheckpointCorrupt' });
     await expect(since('missing', 'never')).rejects.toMatchObject({ code: 'CheckpointMissing' });
   });
+
+  it('is refused if the earlier export has rows of another width', async () => {
+    await withModelFile(storage, at('earlier.safetensors'), async (model) => {
+      const { parameters } = model.facts;
+      const [emb] = parameters.sparse;
+      const rows = model.asEarlier().rowsOf({ ...emb!, width: 5 }, { slots: [], steps: false });
+      await expect(rows.next()).rejects.toMatchObject({ code: 'Usage', message: expect.stringContaining('rows of 5') });
+    });
+  });
 });

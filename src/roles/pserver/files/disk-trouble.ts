@@ -5,6 +5,7 @@
 import { isPaddletError, PaddletError } from '../../../base/errors.ts';
 import { isFull } from '../../../base/files.ts';
 import type { Clock, Disk, Log } from '../../../base/seams.ts';
+import type { FileKind } from '../../../checkpoint/file/format.ts';
 import type { Troubles } from '../../../cluster/troubles.ts';
 
 export interface DiskTroubleOptions {
@@ -17,14 +18,11 @@ export interface DiskTroubleOptions {
   readonly expectedBytes: () => number;
 }
 
-/** A delta has only what changed, so that one kind says little about the size of the other. */
-export type FileKind = 'base' | 'delta';
-
 export class DiskTrouble {
   readonly #options: DiskTroubleOptions;
   /**
    * Least bytes that a file of each kind needs: the size of the last one, or more than the disk took of an unfinished
-   * one.
+   * one. A delta has only what changed, so that one kind says little about the size of the other.
    */
   readonly #leastBytes: Record<FileKind, number> = { base: 0, delta: 0 };
   /** Kind of the file that is being saved. */

@@ -169,7 +169,7 @@ export class Scene {
     this.held = owned(parameters, positions);
     this.parents = new DeltaParents(this.held, 6);
     const seq = Math.max(...ALL.map((shard) => this.held.seqOf(shard)!));
-    // Of tasks that the ledgers do not have.
+    // Goes on with tasks that the ledgers do not have.
     this.#pushes = this.#round = TASKS * Math.ceil(Math.max(seq, this.#pushes, this.#round) / TASKS);
   }
 

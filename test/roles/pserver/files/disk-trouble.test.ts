@@ -1,8 +1,9 @@
 /** A disk that takes no checkpoint: what is said of it, and that it is not filled again. */
 import { beforeEach, expect, it } from 'vitest';
+import type { FileKind } from '../../../../src/checkpoint/file/format.ts';
 import { writeCheckpointFile } from '../../../../src/checkpoint/file/write-durable-file.ts';
 import { createTroubles, type Troubles } from '../../../../src/cluster/troubles.ts';
-import { DiskTrouble, type FileKind } from '../../../../src/roles/pserver/files/disk-trouble.ts';
+import { DiskTrouble } from '../../../../src/roles/pserver/files/disk-trouble.ts';
 import { filledParameters, jobOf, metaOf, momentOf, PLACE, uuidOf } from '../../../checkpoint/fixture.ts';
 import { createSimulatedDisk, type SimulatedDisk } from '../../../simulated-disk.ts';
 import { FakeClock, SILENT } from '../../../store/support.ts';

@@ -11,6 +11,7 @@ import type {
   RoundGradients,
   ShardRows,
 } from '../../../../tensor/parameters.ts';
+import { idOfPicked, type PickedRow, pickRows } from '../../../../tensor/pick-rows.ts';
 import type { RowMemory } from '../../../../tensor/row-memory.ts';
 import { shardOfRow } from '../../../../tensor/shard-hash.ts';
 import { type StoredTable, storedTables } from '../../../../tensor/stored-tables.ts';
@@ -24,14 +25,9 @@ export interface RoundView extends Capturable {
   close(): void;
 }
 
-interface KeptRow {
-  readonly rows: ShardRows;
-  readonly at: number;
-}
-
 interface KeptTable {
   /** Where the old row of an id is kept; undefined if the row did not exist at the round of the view. */
-  readonly places: Map<bigint, KeptRow | undefined>;
+  readonly places: Map<bigint, PickedRow | undefined>;
   /** Shard number → ids that may have been removed since then. Some of them may have a row now. */
   readonly removed: Map<number, Set<bigint>>;
 }
@@ -179,10 +175,10 @@ function rowsSeen(rows: ShardRows, least: number): ShardRows {
  */
 function withKeptRows(
   current: ShardRows,
-  places: ReadonlyMap<bigint, KeptRow | undefined>,
+  places: ReadonlyMap<bigint, PickedRow | undefined>,
   removed: Iterable<bigint>,
 ): ShardRows {
-  const sources: KeptRow[] = [];
+  const sources: PickedRow[] = [];
   const gone = new Set(removed);
   current.ids.forEach((id, at) => {
     gone.delete(id);
@@ -193,31 +189,6 @@ function withKeptRows(
     const source = places.get(id);
     if (source !== undefined) sources.push(source);
   }
-  if (gone.size > 0) sources.sort((a, b) => (idOf(a) < idOf(b) ? -1 : 1));
+  if (gone.size > 0) sources.sort((a, b) => (idOfPicked(a) < idOfPicked(b) ? -1 : 1));
   return pickRows(current, sources);
-}
-
-const idOf = ({ rows, at }: KeptRow): bigint => rows.ids[at]!;
-
-/** Copies rows into arrays of their own. `like`: rows of the same table. */
-function pickRows(like: ShardRows, sources: readonly KeptRow[]): ShardRows {
-  const widthOf = (pick: (rows: ShardRows) => Float32Array): number => {
-    const { rows } = sources[0] ?? { rows: like };
-    return rows.ids.length === 0 ? 0 : pick(rows).length / rows.ids.length;
-  };
-  const gather = (pick: (rows: ShardRows) => Float32Array): Float32Array => {
-    const width = widthOf(pick);
-    const gathered = new Float32Array(sources.length * width);
-    sources.forEach(({ rows, at }, i) => {
-      gathered.set(pick(rows).subarray(at * width, (at + 1) * width), i * width);
-    });
-    return gathered;
-  };
-  return {
-    ids: BigUint64Array.from(sources, idOf),
-    values: gather((rows) => rows.values),
-    slots: Object.fromEntries(Object.keys(like.slots).map((name) => [name, gather((rows) => rows.slots[name]!)])),
-    steps: like.steps && Uint32Array.from(sources, ({ rows, at }) => rows.steps![at]!),
-    ...(like.seen && { seen: Uint32Array.from(sources, ({ rows, at }) => rows.seen![at]!) }),
-  };
 }
