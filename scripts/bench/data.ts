@@ -8,10 +8,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { crc32 } from 'node:zlib';
-import { parseLibsvm } from '../../src/data/formats/libsvm/parser.ts';
+import { sparseReading, sparseRecords } from '../../src/data/formats/libsvm/format.ts';
+import { readText } from '../../src/data/formats/text/read-text.ts';
 import { buildIndex } from '../../src/data/index-builder.ts';
-import { SparseKernel, sparseKernel } from '../../src/data/kernels/sparse-kernel.ts';
-import { BlockBuilder } from '../../src/data/parsed/block-builder.ts';
+import { READ } from '../../src/data/kernels/exports.ts';
+import { SparseKernel } from '../../src/data/kernels/sparse-kernel.ts';
 import { ParsedCache } from '../../src/data/parsed/cache.ts';
 import type { DataPlace } from '../../src/data/place.ts';
 import type { Chunk, DataIndex } from '../../src/data/source.ts';
@@ -112,17 +113,18 @@ export async function timed(run: () => unknown): Promise<number> {
 export function tokenize(kernel: SparseKernel, text: Buffer): void {
   for (let at = 0; at < text.length; ) {
     const end = text.lastIndexOf('\n', Math.min(text.length, at + SLICE_BYTES) - 1) + 1;
-    kernel.begin(text.subarray(at, end), 1, LABELS);
-    while (kernel.next(BATCH, 0).status !== 0);
+    kernel.begin(text.subarray(at, end), { labels: LABELS, hasFields: false });
+    while (kernel.next(BATCH).status !== READ.done);
     at = end;
   }
 }
 
 function parsePlainly({ records }: Shape, text: Buffer): void {
-  const size = { records, features: [Math.ceil(text.length / 4)], batchSize: BATCH };
-  const builder = new BlockBuilder(size, sparseKernel());
-  parseLibsvm({ file: 'data.txt', bytes: text, offset: 0, firstLine: 1 }, LABELS, builder);
-  builder.finish();
+  const into = sparseRecords({ records, bytes: text.length, batchSize: BATCH }, false);
+  into.startPart('data.txt');
+  const reading = { ...sparseReading(LABELS, false), kernel: () => undefined };
+  readText({ file: 'data.txt', bytes: text, offset: 0, firstLine: 1 }, reading, into);
+  into.finish();
 }
 
 /** All tasks, each by a reader of its own, with all their batches. */

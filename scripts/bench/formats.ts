@@ -10,16 +10,17 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { crc32 } from 'node:zlib';
 import { assert } from '../../src/base/assert.ts';
+import { contentBlocks, openContent } from '../../src/data/bytes/content.ts';
+import { ForwardBytes } from '../../src/data/bytes/forward.ts';
+import { packLines } from '../../src/data/bytes/packings/recordio/pack.ts';
 import type { ColumnSpec } from '../../src/data/columns/column.ts';
-import type { PieceSink } from '../../src/data/columns/piece-sink.ts';
-import { contentBlocks, openContent } from '../../src/data/content.ts';
+import type { ColumnPiece } from '../../src/data/columns/piece.ts';
 import { convertFile } from '../../src/data/convert.ts';
 import { type DataFormat, formatOf } from '../../src/data/formats/registry.ts';
-import { ForwardBytes } from '../../src/data/forward.ts';
 import { buildIndex } from '../../src/data/index-builder.ts';
 import { SparseKernel } from '../../src/data/kernels/sparse-kernel.ts';
-import { packLines } from '../../src/data/packings/recordio/pack.ts';
 import { ParsedCache } from '../../src/data/parsed/cache.ts';
+import type { PieceSink } from '../../src/data/piece.ts';
 import type { DataPlace } from '../../src/data/place.ts';
 import { SYNTH_DEFAULTS, writeSynth } from '../../src/data/synth/synth.ts';
 import { createTaskReader, type TaskReaderOptions } from '../../src/data/task-reader.ts';
@@ -47,7 +48,7 @@ const CHUNK = { compressor: 'snappy', chunkBytes: 1 << 20, chunkRecords: 100_000
 const FORMATS = ['csv', 'tsv', 'interactions', 'jsonl', 'columns', 'libsvm'] as const;
 
 /** Takes the columns and does nothing with them. */
-const NOTHING: PieceSink = { quota: 4096, badRecords: 0, add: () => {}, bad: () => {} };
+const NOTHING: PieceSink<ColumnPiece> = { quota: 4096, badRecords: 0, add: () => {}, bad: () => {} };
 
 interface Log {
   readonly records: number;

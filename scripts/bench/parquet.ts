@@ -8,12 +8,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parquetWriteBuffer } from 'hyparquet-writer';
+import { type Content, openContent } from '../../src/data/bytes/content.ts';
 import type { Column, ColumnSpec } from '../../src/data/columns/column.ts';
-import type { PieceSink } from '../../src/data/columns/piece-sink.ts';
-import { type Content, openContent } from '../../src/data/content.ts';
+import type { ColumnPiece } from '../../src/data/columns/piece.ts';
 import { readColumn } from '../../src/data/formats/parquet/column.ts';
 import { leafNamed, readFooter } from '../../src/data/formats/parquet/footer.ts';
 import { readParquet } from '../../src/data/formats/parquet/reader.ts';
+import type { PieceSink } from '../../src/data/piece.ts';
 import { createRandomStream } from '../../src/data/synth/random-stream.ts';
 import { createHost } from '../../src/host/host.ts';
 import { timed } from './data.ts';
@@ -43,7 +44,7 @@ const COLUMNS = [
 ] as const satisfies readonly { what: string; name: string; scan: string; as: Column }[];
 
 /** Takes the columns and does nothing with them. */
-const NOTHING: PieceSink = { quota: 4096, badRecords: 0, add: () => {}, bad: () => {} };
+const NOTHING: PieceSink<ColumnPiece> = { quota: 4096, badRecords: 0, add: () => {}, bad: () => {} };
 
 /** The part of `@duckdb/node-api` that is used. */
 interface DuckDb {

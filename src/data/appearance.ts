@@ -1,7 +1,7 @@
 /** What a file that cannot be read as libsvm or libffm looks like, from some of its lines. Pure. */
 import { isUtf8 } from 'node:buffer';
 import { PaddletError } from '../base/errors.ts';
-import { type Appearance, convert, packedAs } from './packed.ts';
+import { type Appearance, convert, packedAs } from './bytes/packed.ts';
 
 type Test = readonly [matches: (lines: readonly string[]) => boolean, appearance: Appearance];
 

@@ -6,8 +6,8 @@
 import { join } from 'node:path';
 import { LIMITS } from '../base/limits.ts';
 import type { Host } from '../base/seams.ts';
+import type { BadRecord } from './bad-record.ts';
 import { describeBad } from './bad-records.ts';
-import type { BadRecord } from './source.ts';
 import { writeWhole } from './whole-file.ts';
 
 /** Which files the records are from: the training files, the test files, or other files that are scored. */

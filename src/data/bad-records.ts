@@ -2,8 +2,9 @@
 import { PaddletError } from '../base/errors.ts';
 import { appearanceOf, otherThanRecords } from './appearance.ts';
 import { shownBytes } from './ascii.ts';
+import type { BadRecord } from './bad-record.ts';
 import { type DataFormat, formatOf } from './formats/registry.ts';
-import type { BadRecord, TaskRecords } from './source.ts';
+import type { TaskRecords } from './source.ts';
 
 const SHOWN_RECORDS = 3;
 const SHOWN_FILES = 8;

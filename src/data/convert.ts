@@ -1,8 +1,8 @@
 /** `paddlet data convert`: files of text to files of columns, which are read without parsing. */
 import { isAbsolute, join } from 'node:path';
 import { assert } from '../base/assert.ts';
+import { openContent } from './bytes/content.ts';
 import type { ColumnSpec } from './columns/column.ts';
-import { openContent } from './content.ts';
 import { type Converted, writeColumns } from './formats/columns/write-file.ts';
 import { type DataFormat, formatOf } from './formats/registry.ts';
 import type { DataPlace } from './place.ts';

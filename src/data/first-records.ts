@@ -4,20 +4,21 @@
  */
 import { isPaddletError } from '../base/errors.ts';
 import { LIMITS } from '../base/limits.ts';
+import type { BadRecord } from './bad-record.ts';
 import { type BadRecordsRule, noGoodRecord, noneGood, tooManyBad } from './bad-records.ts';
+import { headOf, openContent } from './bytes/content.ts';
+import { EXPECTED } from './bytes/packed.ts';
 import { type ColumnSpec, slotsOf } from './columns/column.ts';
 import type { ColumnPiece } from './columns/piece.ts';
-import type { PieceSink } from './columns/piece-sink.ts';
 import { SeenColumns } from './columns/seen.ts';
 import { type NumberStatistics, StatisticsBuilder } from './columns/statistics.ts';
-import { headOf, openContent } from './content.ts';
+import type { AnyPiece } from './formats/format.ts';
 import { type DataFormat, formatOf } from './formats/registry.ts';
 import { noRecord } from './index-builder.ts';
 import type { LabelRule } from './labels.ts';
 import { noTraits, noteColumns, noteLabel, type Traits } from './oddities.ts';
-import { EXPECTED } from './packed.ts';
+import type { PieceSink } from './piece.ts';
 import { type DataPlace, resolveFiles } from './place.ts';
-import type { BadRecord, TaskRecords } from './source.ts';
 
 const FIRST_FILES = 8;
 const FIRST_RECORDS = 100;
@@ -44,7 +45,7 @@ export async function refuseBadStart(place: DataPlace, task: FirstTask): Promise
   const seen: SeenHead[] = [];
   for await (const { path, isFirst, isWhole, isLast, head } of heads(place, task)) {
     seen.push({ path, isWhole, isLast, head });
-    const bad = badAmong(head, records);
+    const bad = head.badAmong(records);
     // So few records of a later file are in two tasks at most; some may be of none.
     const allowed = task.isSelected ? records : (isFirst ? 1 : 2) * task.maxBadRecords;
     if (bad.length <= allowed) continue;
@@ -55,9 +56,9 @@ export async function refuseBadStart(place: DataPlace, task: FirstTask): Promise
       task.format,
     );
   }
-  const bad = seen.flatMap(({ head }) => head.bad);
+  const bad = seen.flatMap(({ head }) => head.refused);
   const isAll = seen.at(-1)?.isLast === true && seen.every(({ isWhole }) => isWhole);
-  if (!isAll || bad.length === 0 || seen.some(({ head }) => head.bad.length < head.records)) return;
+  if (!isAll || bad.length === 0 || seen.some(({ head }) => head.refused.length < head.records)) return;
   throw noGoodRecord(
     seen.map(({ path }) => path),
     bad,
@@ -73,13 +74,13 @@ export async function refuseOtherFormat(
   // The widest rule, as the model is not known.
   const labels: LabelRule = { task: 'regression', mayHaveWeight };
   for await (const { path, head } of heads(place, { ...data, labels })) {
-    if (head.records === 0 || head.bad.length < head.records) continue;
+    if (head.records === 0 || head.refused.length < head.records) continue;
     const what = `cannot read any record of ${path} as ${data.format}`;
     const isText = formatOf(data.format).input === 'columns';
     const otherwise = isText
       ? 'compare it with the columns of the job'
       : `compare it with --format ${data.format}: ${EXPECTED}`;
-    throw noneGood(head.bad, what, data.format, otherwise);
+    throw noneGood(head.refused, what, data.format, otherwise);
   }
 }
 
@@ -107,7 +108,7 @@ export async function lookAtFirst(
   let isWhole = paths.length <= FIRST_FILES;
   const bad: BadRecord[] = [];
   let [all, records] = [0, 0];
-  const take = (labels: Float32Array): void => {
+  const take = (labels: ArrayLike<number> & Iterable<number>): void => {
     records += labels.length;
     for (const label of labels) noteLabel(traits, label);
   };
@@ -115,11 +116,9 @@ export async function lookAtFirst(
   for await (const { path, isWhole: isAll, head } of heads(place, data, seen.watch)) {
     isWhole &&= isAll;
     all += head.records;
-    bad.push(...head.bad);
-    const batch = head.batch(0, head.records);
-    take(batch.labels);
-    const [input] = batch.sparse;
-    if (batch.records > 0 && input?.rows.length === 0) traits.withoutFeatures.push(path);
+    bad.push(...head.refused);
+    take(head.labels);
+    if (head.lacksFeatures) traits.withoutFeatures.push(path);
   }
   if (countRecords !== undefined) {
     for (const path of paths) all += await countRecords(place, path, columns);
@@ -183,11 +182,11 @@ export async function firstLabelTexts(
     numbers.set(text, numbers.size);
     return numbers.size - 1;
   };
-  const take = (labels: Float32Array): void => {
+  const take = (labels: Iterable<number>): void => {
     for (const label of labels) counts[label] = (counts[label] ?? 0) + 1;
   };
   const data: FirstRecords = { what, format, columns, labels: { task: 'regression', numberOf } };
-  for await (const { head } of heads(place, data)) take(head.batch(0, head.records).labels);
+  for await (const { head } of heads(place, data)) take(head.labels);
   await readFirst(place, data, (piece) => take(piece.labels.subarray(0, piece.records)));
   const texts = [...numbers].flatMap(([text, number]) => (counts[number] ? [{ text, count: counts[number] }] : []));
   return texts.sort((a, b) => b.count - a.count);
@@ -204,27 +203,12 @@ async function readFirst(
   if (readHead !== undefined || readFile === undefined || columns === undefined) return { bad, isWhole: true };
   let isWhole = true;
   for (const path of (await resolveFiles(place, what)).slice(0, FIRST_FILES)) {
-    let seen = 0;
-    const sink: PieceSink = {
-      get quota() {
-        return Math.min(LIMITS.pieceRecords, FIRST_ROWS - seen);
-      },
-      get badRecords() {
-        return bad.length;
-      },
-      add(piece) {
-        seen += piece.records;
-        watch(piece, path);
-      },
-      bad(record) {
-        seen += 1;
-        bad.push(record);
-      },
-    };
+    const head = new Head((piece) => watch(piece, path), FIRST_ROWS);
     const content = await openContent(place, path, takesParquet);
     try {
-      const read = await readFile(content, { columns, labels, onBytes: () => {} }, sink);
+      const read = await readFile(content, { columns, labels, onBytes: () => {} }, head);
       isWhole &&= read.isWhole;
+      bad.push(...head.refused);
     } finally {
       await content.file.close();
     }
@@ -232,20 +216,67 @@ async function readFirst(
   return { bad, isWhole };
 }
 
+/** The first records of a file. */
+class Head implements PieceSink<AnyPiece> {
+  readonly #watch: (piece: ColumnPiece) => void;
+  readonly #most: number;
+  readonly refused: BadRecord[] = [];
+  /** Of each bad record, its position. */
+  readonly #badAt: number[] = [];
+  readonly labels: number[] = [];
+  #features = 0;
+  #isSparse = false;
+
+  /** `most`: how many are wanted. */
+  constructor(watch: (piece: ColumnPiece) => void, most = Number.POSITIVE_INFINITY) {
+    this.#watch = watch;
+    this.#most = most;
+  }
+
+  get records(): number {
+    return this.labels.length + this.refused.length;
+  }
+
+  get quota(): number {
+    return Math.min(LIMITS.pieceRecords, this.#most - this.records);
+  }
+
+  get badRecords(): number {
+    return this.refused.length;
+  }
+
+  /** Its good records are of features, but have none. */
+  get lacksFeatures(): boolean {
+    return this.#isSparse && this.#features === 0;
+  }
+
+  add(piece: AnyPiece): void {
+    for (const label of piece.labels.subarray(0, piece.records)) this.labels.push(label);
+    if ('features' in piece) {
+      this.#isSparse = true;
+      this.#features += piece.features.features;
+    } else this.#watch(piece);
+  }
+
+  bad(record: BadRecord): void {
+    this.#badAt.push(this.records);
+    this.refused.push(record);
+  }
+
+  /** Bad ones among the first `records`. */
+  badAmong(records: number): readonly BadRecord[] {
+    return this.refused.filter((_, at) => this.#badAt[at]! < records);
+  }
+}
+
 /** The first bad records, for a message about data that was read before; none when it can no longer be read. */
 export async function firstBad(place: DataPlace, data: FirstRecords): Promise<readonly BadRecord[]> {
   try {
-    for await (const { head } of heads(place, data)) if (head.bad.length > 0) return head.bad;
+    for await (const { head } of heads(place, data)) if (head.refused.length > 0) return head.refused;
   } catch (error) {
     if (!isPaddletError(error) && !(error instanceof Error && 'code' in error)) throw error;
   }
   return [];
-}
-
-/** Bad ones among the first `records`. */
-function badAmong(head: TaskRecords, records: number): readonly BadRecord[] {
-  const among = Math.min(records, head.records);
-  return head.bad.slice(0, among - head.goodBefore(among));
 }
 
 interface SeenHead {
@@ -253,7 +284,7 @@ interface SeenHead {
   readonly isWhole: boolean;
   /** No other file follows. */
   readonly isLast: boolean;
-  readonly head: TaskRecords;
+  readonly head: Head;
 }
 
 async function* heads(
@@ -266,7 +297,8 @@ async function* heads(
   const paths = await resolveFiles(place, what);
   for (const [at, path] of paths.slice(0, FIRST_FILES).entries()) {
     const { bytes, isWhole } = await headOf(place, path);
-    const head = readHead({ file: path, bytes, isWhole }, labels, columns, (piece) => watch(piece, path));
+    const head = new Head((piece) => watch(piece, path));
+    readHead({ file: path, bytes, isWhole }, labels, columns, head);
     yield { path, isFirst: at === 0, isLast: at === paths.length - 1, isWhole, head };
   }
 }

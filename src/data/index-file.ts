@@ -9,7 +9,7 @@ import { createHash, type Hash } from 'node:crypto';
 import { basename, join } from 'node:path';
 import { canonicalJson } from '../base/canonical-json.ts';
 import { isPaddletError, PaddletError } from '../base/errors.ts';
-import { inCache, inspectFile } from './content.ts';
+import { inCache, inspectFile } from './bytes/content.ts';
 import type { FoundFiles } from './formats/format.ts';
 import { digestOf, findFiles, type IndexRequest, indexFiles } from './index-builder.ts';
 import { absolutePath, type DataPlace } from './place.ts';
@@ -17,7 +17,7 @@ import type { Chunk, DataIndex } from './source.ts';
 import { writeWhole } from './whole-file.ts';
 
 /** Raise this when a change would make the same files give another index. */
-const VERSION = 9;
+const VERSION = 10;
 const LINES_PER_WRITE = 10_000;
 
 /** What an index is made with, beside its files. */

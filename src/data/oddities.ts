@@ -2,10 +2,10 @@
  * What is valid, but probably unintended: reported as warnings, by the index and by an inspection of the first records.
  */
 import { COMPARE_KEYS, namesOf } from './absent-columns.ts';
+import type { Content } from './bytes/content.ts';
 import type { Column } from './columns/column.ts';
 import type { SeenColumns } from './columns/seen.ts';
 import type { NumberStatistics } from './columns/statistics.ts';
-import type { Content } from './content.ts';
 
 /** What the records of some files have in common. */
 export interface Traits {

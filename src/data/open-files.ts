@@ -3,7 +3,7 @@ import { assert } from '../base/assert.ts';
 import { PaddletError } from '../base/errors.ts';
 import { LIMITS } from '../base/limits.ts';
 import type { FileFacts } from '../base/seams.ts';
-import { type Content, openContent } from './content.ts';
+import { type Content, openContent } from './bytes/content.ts';
 import type { DataPlace } from './place.ts';
 import type { IndexedFile } from './source.ts';
 

@@ -1,7 +1,8 @@
 /** Which indexed positions of a task hold good records, and where they come from. Batches are cut by position. */
 import { assert } from '../base/assert.ts';
 import type { Batch } from '../model/model.ts';
-import type { BadRecord, TaskRecords } from './source.ts';
+import type { BadRecord } from './bad-record.ts';
+import type { TaskRecords } from './source.ts';
 
 export class RecordPositions {
   readonly bad: BadRecord[] = [];

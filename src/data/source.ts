@@ -3,6 +3,7 @@
  * batches.
  */
 import type { Batch } from '../model/model.ts';
+import type { BadRecord } from './bad-record.ts';
 import type { NumberStatistics } from './columns/statistics.ts';
 import type { Traits } from './oddities.ts';
 
@@ -74,16 +75,6 @@ export interface DataIndex {
   readonly statistics?: readonly NumberStatistics[];
   /** SHA-256 in hex over format, files and chunks in canonical form: part of the batch plan id. */
   readonly digest: string;
-}
-
-export interface BadRecord {
-  readonly file: string;
-  /** 1-based line (text) or record number (binary). */
-  readonly line: number;
-  readonly byteOffset: number;
-  readonly reason: string;
-  /** The line (text formats), as Latin-1 and cut off when long; of the first bad records of a task only. */
-  readonly text?: string;
 }
 
 /** The records of one task, parsed; bad ones keep their position but are left out of batches. */

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { LIMITS } from '../../src/base/limits.ts';
 import type { Disk } from '../../src/base/seams.ts';
+import type { BadRecord } from '../../src/data/bad-record.ts';
 import { BAD_RECORD_FILE, BadRecordFiles, badRecordFolder } from '../../src/data/bad-record-files.ts';
-import type { BadRecord } from '../../src/data/source.ts';
 import { createDisk } from '../../src/host/disk.ts';
 import { testFolder, testPlace } from './place.ts';
 

@@ -2,17 +2,11 @@
 import { expect, test } from 'vitest';
 import { PaddletError } from '../../src/base/errors.ts';
 import { refuseTooManyBad } from '../../src/data/bad-records.ts';
-import { parseLibsvm } from '../../src/data/formats/libsvm/parser.ts';
-import { sparseKernel } from '../../src/data/kernels/sparse-kernel.ts';
-import { BlockBuilder } from '../../src/data/parsed/block-builder.ts';
-import { blockRecords } from '../../src/data/parsed/block-records.ts';
+import type { TaskRecords } from '../../src/data/source.ts';
+import { sparseTask } from './formats/libsvm/sparse-text.ts';
 
-function parsed(text: string) {
-  const bytes = Buffer.from(text);
-  const into = new BlockBuilder({ records: text.length, features: [bytes.length], batchSize: 4 }, sparseKernel());
-  parseLibsvm({ file: 'a.txt', bytes, offset: 0, firstLine: 1 }, { task: 'binary' }, into);
-  return blockRecords(into.finish());
-}
+const parsed = (text: string): TaskRecords =>
+  sparseTask({ file: 'a.txt', text, labels: { task: 'binary' }, batchSize: 4 });
 
 function refusal(text: string, maxBadRecords = 0): PaddletError {
   try {

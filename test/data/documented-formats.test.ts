@@ -14,7 +14,7 @@ import { NO_GROUP } from '../../src/model/model.ts';
 import { loadDataset } from '../../src/roles/master/dataset.ts';
 import { floatsOf } from '../model/batches.ts';
 import { ROOT } from '../source-files.ts';
-import { chunkOf } from './packings/recordio/recordio.ts';
+import { chunkOf } from './bytes/packings/recordio/recordio.ts';
 import { testPlace } from './place.ts';
 
 interface Example {

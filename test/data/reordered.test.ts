@@ -1,25 +1,16 @@
 import { expect, test } from 'vitest';
 import { shuffledTask } from '../../src/core/shuffle.ts';
-import { parseLibsvm } from '../../src/data/formats/libsvm/parser.ts';
-import { sparseKernel } from '../../src/data/kernels/sparse-kernel.ts';
-import { BlockBuilder } from '../../src/data/parsed/block-builder.ts';
-import { blockRecords } from '../../src/data/parsed/block-records.ts';
 import { reordered } from '../../src/data/reordered.ts';
 import type { TaskRecords } from '../../src/data/source.ts';
 import type { Batch } from '../../src/model/model.ts';
 import * as fc from '../properties.ts';
+import { sparseTask } from './formats/libsvm/sparse-text.ts';
 
 const BATCH = 3;
 
 /** A record a line; those with a label of 7 are bad. */
-function recordsOf(lines: readonly string[]): TaskRecords {
-  const bytes = new TextEncoder().encode(lines.join(''));
-  const size = { records: lines.length, features: [bytes.length], batchSize: BATCH };
-  const builder = new BlockBuilder(size, sparseKernel());
-  const rule = { task: 'binary', mayHaveWeight: true } as const;
-  parseLibsvm({ file: 'data', bytes, offset: 0, firstLine: 1 }, rule, builder);
-  return blockRecords(builder.finish());
-}
+const recordsOf = (lines: readonly string[]): TaskRecords =>
+  sparseTask({ file: 'data', text: lines.join(''), labels: { task: 'binary', mayHaveWeight: true }, batchSize: BATCH });
 
 /** Each record of a batch as text: independent of how ids are numbered. */
 function unfolded({ records, labels, weights, groups, sparse }: Batch): string[] {

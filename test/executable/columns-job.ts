@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { parquetWriteBuffer } from 'hyparquet-writer';
 import { expect } from 'vitest';
-import { encodeChunk } from '../../src/data/packings/recordio/body.ts';
+import { encodeChunk } from '../../src/data/bytes/packings/recordio/body.ts';
 import { createRandomStream } from '../../src/data/synth/random-stream.ts';
 import { referenceOf } from '../sync/reference-loop.ts';
 import { type Place, resultOf } from './harness.ts';

@@ -1,8 +1,8 @@
 /** Rules of packed files: what is corrupt is named, and never read. */
 import type { Mutation } from './mutation.ts';
 
-const CORRUPT = ['test/data/packings/recordio/corrupt.test.ts'];
-const RECORDIO = 'src/data/packings/recordio';
+const CORRUPT = ['test/data/bytes/packings/recordio/corrupt.test.ts'];
+const RECORDIO = 'src/data/bytes/packings/recordio';
 
 export const PACKINGS: readonly Mutation[] = [
   {
@@ -42,17 +42,17 @@ export const PACKINGS: readonly Mutation[] = [
   },
   {
     rule: 'a file that was unpacked without its corrupt chunks is none for a job that refuses them',
-    file: 'src/data/content.ts',
+    file: 'src/data/bytes/content.ts',
     find: "facts.modifiedMs, place.corruptChunks ?? 'fail']",
     replace: 'facts.modifiedMs]',
     tests: CORRUPT,
   },
   {
     rule: 'other bytes after a zstd frame are refused',
-    file: 'src/data/packings/zstd/decompress.ts',
+    file: 'src/data/bytes/packings/zstd/decompress.ts',
     find: 'if (first.length === 0) return undefined;',
     replace: 'if (!isFrame(first)) return undefined;',
-    tests: ['test/data/packings/zstd/zstd.test.ts'],
+    tests: ['test/data/bytes/packings/zstd/zstd.test.ts'],
   },
   {
     rule: 'few files are open at a time',

@@ -2,15 +2,15 @@
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import type { Host } from '../../base/seams.ts';
 import { refuseAbsent, refuseUntrained } from '../../data/absent-columns.ts';
+import type { BadRecord } from '../../data/bad-record.ts';
 import { describeBad } from '../../data/bad-records.ts';
-import { inCache } from '../../data/content.ts';
+import { inCache } from '../../data/bytes/content.ts';
 import { type FirstLook, lookAtFirst } from '../../data/first-records.ts';
 import { type DataFormat, formatOf } from '../../data/formats/registry.ts';
 import { findFiles } from '../../data/index-builder.ts';
 import { coarseOddities, type Oddity, odditiesOf, sharedOddities } from '../../data/oddities.ts';
 import { oneLabelWithTexts, refuseOneLabel } from '../../data/one-label.ts';
 import type { DataPlace } from '../../data/place.ts';
-import type { BadRecord } from '../../data/source.ts';
 import { type LoadedJob, loadJob } from '../../job/load-job.ts';
 import { columnSpecOf, type Job } from '../../job/schema.ts';
 import { taskOf } from '../../model/registry.ts';

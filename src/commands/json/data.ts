@@ -1,10 +1,10 @@
 /** Commands of the group `data`, without `data inspect` (looks.ts). */
 import * as z from 'zod';
+import type { ListedChunk } from '../../data/bytes/packings/recordio/chunks.ts';
+import type { PackedText } from '../../data/bytes/packings/recordio/pack.ts';
 import type { NumberStatistics } from '../../data/columns/statistics.ts';
 import type { Converted } from '../../data/formats/columns/write-file.ts';
 import { DATA_FORMATS, type DataFormat } from '../../data/formats/registry.ts';
-import type { ListedChunk } from '../../data/packings/recordio/chunks.ts';
-import type { PackedText } from '../../data/packings/recordio/pack.ts';
 import type { DataIndex } from '../../data/source.ts';
 import { SYNTH_FORMATS } from '../../data/synth/record-text.ts';
 import type { PlantedReport, SynthResult } from '../../data/synth/synth.ts';

@@ -3,10 +3,10 @@ import { resolve } from 'node:path';
 import { PaddletError } from '../../base/errors.ts';
 import { notLocal } from '../../base/local-path.ts';
 import type { Disk, FileFacts } from '../../base/seams.ts';
+import type { ForwardBytes } from '../../data/bytes/forward.ts';
+import { openForward } from '../../data/bytes/packings/unpack.ts';
 import { FORWARD_HEAD_BYTES } from '../../data/formats/format.ts';
 import { type DataFormat, formatOf } from '../../data/formats/registry.ts';
-import type { ForwardBytes } from '../../data/forward.ts';
-import { openForward } from '../../data/packings/unpack.ts';
 import { inputBlocks } from '../../host/inputs.ts';
 import type { PartMakerOptions } from './part-maker.ts';
 

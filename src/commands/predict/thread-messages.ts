@@ -1,6 +1,6 @@
 /** What the process and its threads tell each other. */
 import { isErrorCode, PaddletError } from '../../base/errors.ts';
-import type { AnyPart } from '../../data/forward-parts.ts';
+import type { AnyPart } from '../../data/formats/format.ts';
 import type { PulledValues } from '../../model/model.ts';
 import type { MadePart } from '../../roles/evaluator/predictor.ts';
 import type { IdList } from '../../tensor/id-router.ts';

@@ -1,23 +1,17 @@
 /** What takes pieces of columns and makes the records of a task of them, as the model wants them. */
 import { PaddletError } from '../../base/errors.ts';
 import { LIMITS } from '../../base/limits.ts';
-import type { ReadFeatures, RecordFacts } from '../kernels/sparse-kernel.ts';
 import { sparseKernel } from '../kernels/sparse-kernel.ts';
 import type { ParsedBlock } from '../parsed/block.ts';
 import { BlockBuilder } from '../parsed/block-builder.ts';
 import { blockRecords } from '../parsed/block-records.ts';
-import type { BadRecord, TaskRecords } from '../source.ts';
+import type { ReadFeatures, TaskSink } from '../piece.ts';
+import type { TaskRecords } from '../source.ts';
 import type { PieceFeatures } from './features.ts';
 import { makersOf, type UsedColumns } from './inputs.ts';
 import type { ColumnPiece } from './piece.ts';
 
-export interface ColumnRecords {
-  readonly quota: number;
-  readonly badRecords: number;
-  readonly records: number;
-  startPart(file: string): void;
-  add(piece: ColumnPiece, firstLine: number): void;
-  bad(record: BadRecord): void;
+export interface ColumnRecords extends TaskSink<ColumnPiece> {
   finish(): { readonly records: TaskRecords; readonly block: ParsedBlock };
 }
 
@@ -56,11 +50,9 @@ export function columnRecords(columns: UsedColumns, { records, bytes, batchSize 
     },
     startPart: (file) => builder.startPart(file),
     add(piece, firstLine) {
-      const inputs = features.map((maker, at) =>
-        readFeatures(maker.featuresOf(piece, hasFields), builder.inputs[at]!.firstEnd),
-      );
+      const inputs = features.map((maker) => readFeatures(maker.featuresOf(piece, hasFields)));
       const groups = groupsOf?.(piece) ?? piece.groups;
-      builder.add(factsOf(piece, groups), firstLine, inputs, rows?.rowsOf(piece));
+      builder.add({ ...piece, groups }, firstLine, inputs, rows?.rowsOf(piece));
     },
     bad: (record) => builder.bad(record),
     finish() {
@@ -70,20 +62,13 @@ export function columnRecords(columns: UsedColumns, { records, bytes, batchSize 
   };
 }
 
-function factsOf({ records, labels, weights, lines }: ColumnPiece, groups: Uint32Array | undefined): RecordFacts {
-  const runs: number[] = [];
-  for (let record = 0; record < records; record++) {
-    const line = lines[record]!;
-    if (record === 0 || line !== lines[record - 1]! + 1) runs.push(record, line);
-  }
-  return { records, labels, weights, groups: groups && bytesOf(groups), runs: Uint32Array.from(runs) };
-}
-
-/** Ends count from `firstEnd`. */
-function readFeatures({ count, ends, ids, values, fields }: PieceFeatures, firstEnd: number): ReadFeatures {
-  for (let record = 0; record < ends.length; record++) ends[record]! += firstEnd;
-  return { features: count, ends, ids: bytesOf(ids), values, fields };
-}
+const readFeatures = ({ count, ends, ids, values, fields }: PieceFeatures): ReadFeatures => ({
+  features: count,
+  ends,
+  ids: bytesOf(ids),
+  values,
+  fields,
+});
 
 const bytesOf = ({ buffer, byteOffset, byteLength }: Uint32Array): Uint8Array =>
   new Uint8Array(buffer, byteOffset, byteLength);

@@ -1,4 +1,5 @@
 /** Some good records as their columns are in a file: raw numbers, raw labels and ids. */
+import type { Piece } from '../piece.ts';
 import type { ColumnSlots } from './column.ts';
 
 export interface ListIds {
@@ -14,12 +15,7 @@ export interface TextSpans {
 }
 
 /** The arrays may be views that are valid until the next piece is read. */
-export interface ColumnPiece {
-  readonly records: number;
-  readonly labels: Float32Array;
-  readonly weights: Float32Array | undefined;
-  /** u32 halves, low first; `NO_GROUP` where a record has none. */
-  readonly groups: Uint32Array | undefined;
+export interface ColumnPiece extends Piece {
   /** Numbers of each number column; NaN where a record has none. */
   readonly numbers: readonly Float32Array[];
   /** Ids of each column with one id per record: u32 halves. */
@@ -33,13 +29,6 @@ export interface ColumnPiece {
   readonly bytes: Uint8Array;
   /** Times of the column of type time, if there is one: ms since 1970 in UTC. A parser omits them (`times.ts`). */
   readonly times: Float64Array | undefined;
-  /** Line of each record, relative to the first line of the text it is in. */
-  readonly lines: Uint32Array;
-  /** Where each record begins and ends in that text, including its line break. */
-  readonly starts: Uint32Array;
-  readonly ends: Uint32Array;
-  /** Position of each record in the file, if only some records are selected (`selection.ts`). */
-  readonly positions?: Float64Array | undefined;
 }
 
 /** A piece of one record, to be filled by a parser. */

@@ -1,85 +1,34 @@
-/** Drops records of pieces that do not belong to a dataset, before anything is made from them. */
+/** How records of columns are told apart, and picked, when only some of a file belong to a dataset. */
 import { assert } from '../../base/assert.ts';
-import { type Selection, type Selector, weightOf } from '../selection.ts';
-import type { BadRecord } from '../source.ts';
+import { picked } from '../piece.ts';
+import type { Picking } from '../selecting.ts';
+import type { Selection } from '../selection.ts';
 import { type Column, slotsOf } from './column.ts';
-import type { ColumnPiece, ListIds } from './piece.ts';
-import type { PieceSink } from './piece-sink.ts';
+import type { ColumnPiece } from './piece.ts';
 
 const MOST_U32 = 2 ** 32 - 1;
 
-type SplitBy = (piece: ColumnPiece, record: number) => readonly [low: number, high: number] | undefined;
+export const columnPicking = (selection: Selection, columns: readonly Column[]): Picking<ColumnPiece> => ({
+  splitBy: splitBy(selection, columns),
+  timeOf: ({ times }, record) => times?.[record],
+  pick: (piece, kept, facts) => ({
+    ...facts,
+    numbers: piece.numbers.map((numbers) => picked.floats(numbers, kept)),
+    single: piece.single.map((ids) => picked.halves(ids, kept)),
+    lists: piece.lists.map((list) => pickedSpans(list, kept)),
+    listIds: piece.listIds,
+    texts: piece.texts.map((texts) => pickedSpans(texts, kept)),
+    bytes: piece.bytes,
+    times: piece.times && Float64Array.from(kept, (record) => piece.times![record]!),
+  }),
+});
 
-export class SelectingSink implements PieceSink {
-  readonly #inner: PieceSink;
-  readonly #selector: Selector;
-  readonly #splitBy: SplitBy;
-  /** Position of the next record in the file. */
-  #position: number;
+type Spans = ColumnPiece['lists'][number];
 
-  /** `position`: that of the first record that comes. */
-  constructor(inner: PieceSink, selector: Selector, splitBy: SplitBy, position: number) {
-    this.#inner = inner;
-    this.#selector = selector;
-    this.#splitBy = splitBy;
-    this.#position = position;
-  }
-
-  get quota(): number {
-    return this.#inner.quota;
-  }
-
-  get badRecords(): number {
-    return this.#inner.badRecords;
-  }
-
-  add(piece: ColumnPiece, firstLine: number): void {
-    const kept: number[] = [];
-    for (let record = 0; record < piece.records; record++) {
-      const [low, high] = this.#splitBy(piece, record) ?? [];
-      const label = piece.labels[record]!;
-      const position = this.#position + record;
-      const timeMs = piece.times?.[record];
-      if (this.#selector.keeps({ position, label, low, high, timeMs })) kept.push(record);
-    }
-    const first = this.#position;
-    this.#position += piece.records;
-    if (kept.length > 0) this.#inner.add(this.#picked(piece, kept, first), firstLine);
-  }
-
-  bad(record: BadRecord, start: number, end: number): void {
-    const position = this.#position++;
-    if (this.#selector.keeps({ position, label: Number.NaN })) this.#inner.bad(record, start, end, position);
-  }
-
-  #picked(piece: ColumnPiece, kept: readonly number[], first: number): ColumnPiece {
-    const floats = (from: Float32Array): Float32Array => Float32Array.from(kept, (record) => from[record]!);
-    const words = (from: Uint32Array): Uint32Array => Uint32Array.from(kept, (record) => from[record]!);
-    const labels = floats(piece.labels);
-    return {
-      records: kept.length,
-      labels,
-      weights: this.#weights(labels, piece.weights && floats(piece.weights)),
-      groups: piece.groups && pickedHalves(piece.groups, kept),
-      numbers: piece.numbers.map(floats),
-      single: piece.single.map((ids) => pickedHalves(ids, kept)),
-      lists: piece.lists.map(({ starts, ends }): ListIds => ({ starts: words(starts), ends: words(ends) })),
-      listIds: piece.listIds,
-      texts: piece.texts.map(({ starts, ends }) => ({ starts: words(starts), ends: words(ends) })),
-      bytes: piece.bytes,
-      times: piece.times && Float64Array.from(kept, (record) => piece.times![record]!),
-      lines: words(piece.lines),
-      starts: words(piece.starts),
-      ends: words(piece.ends),
-      positions: Float64Array.from(kept, (record) => first + record),
-    };
-  }
-
-  #weights(labels: Float32Array, weights: Float32Array | undefined): Float32Array | undefined {
-    if (weights === undefined && labels.every((label) => this.#selector.factorOf(label) === 1)) return undefined;
-    return labels.map((label, at) => weightOf(weights?.[at] ?? 1, this.#selector.factorOf(label)));
-  }
-}
+const pickedSpans = ({ starts, ends }: Spans, kept: readonly number[]): Spans => ({
+  starts: picked.words(starts, kept),
+  ends: picked.words(ends, kept),
+});
 
 /** Undefined where a record has none. */
 function groupAt(groups: Uint32Array, record: number): [number, number] | undefined {
@@ -87,17 +36,8 @@ function groupAt(groups: Uint32Array, record: number): [number, number] | undefi
   return low === MOST_U32 && high === MOST_U32 ? undefined : [low, high];
 }
 
-function pickedHalves(halves: Uint32Array, kept: readonly number[]): Uint32Array {
-  const picked = new Uint32Array(2 * kept.length);
-  kept.forEach((record, at) => {
-    picked[2 * at] = halves[2 * record]!;
-    picked[2 * at + 1] = halves[2 * record + 1]!;
-  });
-  return picked;
-}
-
 /** The value that a split goes by: of a category, or of the group. */
-export function splitBy({ split }: Selection, columns: readonly Column[]): SplitBy {
+function splitBy({ split }: Selection, columns: readonly Column[]): NonNullable<Picking<ColumnPiece>['splitBy']> {
   const by = split !== undefined && 'by' in split ? split.by : undefined;
   if (by === undefined) return () => undefined;
   const column = columns.find(({ name }) => name === by);

@@ -1,21 +1,23 @@
 /** What a data format is to paddlet: how its files are found, indexed and read. `registry.ts` lists the formats. */
 import type { Model } from '../../model/model.ts';
+import type { Content } from '../bytes/content.ts';
+import type { ForwardBytes } from '../bytes/forward.ts';
+import type { Slice } from '../bytes/slices.ts';
 import type { ChunkCutter } from '../chunk-cutter.ts';
 import type { ColumnSpec } from '../columns/column.ts';
 import type { UsedColumns } from '../columns/inputs.ts';
 import type { ColumnPiece } from '../columns/piece.ts';
-import type { PieceSink } from '../columns/piece-sink.ts';
 import type { StatisticsBuilder } from '../columns/statistics.ts';
-import type { Content } from '../content.ts';
-import type { ForwardBytes } from '../forward.ts';
-import type { ForwardPart, RowsPart } from '../forward-parts.ts';
 import type { LabelRule } from '../labels.ts';
 import type { Traits } from '../oddities.ts';
 import type { OpenFiles } from '../open-files.ts';
 import type { ParsedBlock } from '../parsed/block.ts';
+import type { PieceSink, SparsePiece } from '../piece.ts';
 import type { DataPlace } from '../place.ts';
 import type { Selection } from '../selection.ts';
 import type { Chunk, FileLayout, IndexedFile, TaskRecords } from '../source.ts';
+
+export type AnyPiece = ColumnPiece | SparsePiece;
 
 export interface Format {
   /**
@@ -45,20 +47,18 @@ export interface Format {
    * `DataChanged`, `DataCacheFailed`.
    */
   index(place: DataPlace, found: FoundFiles, into: Indexing): Promise<IndexedFile[]>;
-  /**
-   * The records of the first bytes of a file, whole lines; absent where the header of a file says enough.
-   */
+  /** Passes on the records of the first bytes of a file, whole lines; absent where the header of a file says enough. */
   readHead?(
     head: { readonly file: string; readonly bytes: Uint8Array; readonly isWhole: boolean },
     labels: LabelRule,
-    columns?: ColumnSpec,
-    watch?: WatchPieces,
-  ): TaskRecords;
+    columns: ColumnSpec | undefined,
+    into: PieceSink<AnyPiece>,
+  ): void;
   /**
    * Reads a file once, and passes all of its records on, or as many as are taken. Of formats with columns. Throws
    * `DataInvalid`, `DataChanged`.
    */
-  readFile?(content: Content, how: WholeFile, into: PieceSink): Promise<ReadFile>;
+  readFile?(content: Content, how: WholeFile, into: PieceSink<ColumnPiece>): Promise<ReadFile>;
   /**
    * Number of records of a file whose header states it. The file must then be complete and have the columns of the job.
    */
@@ -81,6 +81,19 @@ export interface Format {
 
 /** Is shown the good records of formats with columns. */
 export type WatchPieces = (piece: ColumnPiece) => void;
+
+/** Whole records of a source that is read forwards: what a thread reads by itself. `first`: of idx, a record. */
+export type ForwardPart = Pick<Slice, 'bytes' | 'offset' | 'first' | 'long'>;
+
+/** Some rows of a row group: what a part is of a file that is read at any place. */
+export interface RowsPart {
+  /** Number of the group in the file. */
+  readonly group: number;
+  readonly from: number;
+  readonly to: number;
+}
+
+export type AnyPart = ForwardPart | RowsPart;
 
 /** The first bytes of a source: `FORWARD_HEAD_BYTES` of them, or all that it has. */
 export interface ForwardHead {

@@ -1,7 +1,7 @@
 /** The first bytes of a file's content. */
 import { NEWLINE } from '../ascii.ts';
-import { contentBlocks, type Head } from '../content.ts';
-import { LOOK_BYTES } from '../packed.ts';
+import { contentBlocks, type Head } from '../bytes/content.ts';
+import { LOOK_BYTES } from '../bytes/packed.ts';
 import type { DataPlace } from '../place.ts';
 
 const FIRST_BYTES = 1 << 20;

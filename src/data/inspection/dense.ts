@@ -1,5 +1,5 @@
 /** A look at idx images: what their header and their labels say. */
-import { openContent } from '../content.ts';
+import { openContent } from '../bytes/content.ts';
 import { idxFormat } from '../formats/idx/format.ts';
 import { LABELS_HEADER_BYTES, readIdxHeader } from '../formats/idx/header.ts';
 import type { DataPlace } from '../place.ts';

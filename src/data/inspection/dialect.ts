@@ -1,8 +1,8 @@
 /** How the lines of a table are divided, guessed from its first records. Pure. */
 import { PaddletError } from '../../base/errors.ts';
 import { appearanceOf } from '../appearance.ts';
-import { BOM } from '../ascii.ts';
 import { dialectBytes } from '../formats/csv/fields.ts';
+import { markBytes } from './lines.ts';
 import { type RawRecord, readRecords } from './records.ts';
 import { numberOf } from './texts.ts';
 
@@ -75,7 +75,7 @@ function isHeader(bytes: Uint8Array, { dialect: { comment, delimiter }, fields }
 }
 
 export function withoutMark(bytes: Uint8Array): Uint8Array {
-  return BOM.every((byte, at) => bytes[at] === byte) ? bytes.subarray(BOM.length) : bytes;
+  return bytes.subarray(markBytes(bytes));
 }
 
 const scoreOf = ({ agreement, whole, quoted }: Candidate): number => agreement + whole - quoted;

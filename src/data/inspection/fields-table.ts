@@ -2,12 +2,14 @@
 import { PaddletError } from '../../base/errors.ts';
 import { LIMITS } from '../../base/limits.ts';
 import { NUL_REASON, refuseNul } from '../appearance.ts';
-import { contentBlocks, type Head } from '../content.ts';
-import { dialectBytes, REPEATED_HEADER } from '../formats/csv/fields.ts';
+import type { Head } from '../bytes/content.ts';
+import { tooLong } from '../chunk-check.ts';
+import { dialectBytes, LineEnd, REPEATED_HEADER } from '../formats/csv/fields.ts';
 import type { DataPlace } from '../place.ts';
 import { dialectOf, type TableDialect, TWO_COLONS, widthOf, withoutMark } from './dialect.ts';
 import { decimalOf, hasHeader } from './header.ts';
-import { readAllRecords, readRecords } from './records.ts';
+import { withSlices } from './lines.ts';
+import { type LongRecord, type RawRecord, readAllRecords, readRecords } from './records.ts';
 import { FIRST_RECORDS, MOST_UNLISTED, type SourceColumn, type TableForm, type TableSource } from './table-source.ts';
 import { shownText } from './texts.ts';
 import { timeFormatOf } from './times.ts';
@@ -33,23 +35,19 @@ export function fieldsTable(place: DataPlace, path: string, head: Head, onBytes:
     columns: first.map((_, at) => nameOf(form, names, at)),
     rows: form.header ? rows.slice(1).filter((texts) => !isSame(texts, first)) : rows,
     async read(sink) {
-      async function* blocks(): AsyncGenerator<Uint8Array> {
-        let isFirst = true;
-        for await (const block of contentBlocks(place, path)) {
-          onBytes(block.length);
-          yield isFirst ? withoutMark(block) : block;
-          isFirst = false;
-        }
-      }
+      const dialect = bytesOf(form);
       let isHeader = form.header;
-      await readAllRecords(path, blocks(), bytesOf(form), ({ fields, line, isFaulty }) => {
+      const take = (record: RawRecord | LongRecord): boolean => {
+        if ('bytes' in record) return sink.take([], record.line, tooLong(record.bytes));
         if (isHeader) {
           isHeader = false;
           return true;
         }
-        const texts = asWide(form, fields, width);
-        return sink.take(texts, line, isFaulty ? AFTER_QUOTE : faultOf(form, texts, first));
-      });
+        const texts = asWide(form, record.fields, width);
+        return sink.take(texts, record.line, record.isFaulty ? AFTER_QUOTE : faultOf(form, texts, first));
+      };
+      const how = { lineEnd: () => new LineEnd(dialect), onBytes };
+      await withSlices(place, path, how, (slices) => readAllRecords(path, slices, dialect, take));
     },
   };
 }

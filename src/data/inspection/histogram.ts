@@ -39,6 +39,13 @@ export class NumberProfile {
     this.#sample[slot] = value;
   }
 
+  /** The number of the record at this position, or NaN if it has none. */
+  take(value: number, position: number): void {
+    if (!Number.isNaN(value)) this.add(value);
+    const slot = slotOf(position);
+    if (slot !== undefined) this.keep(value, slot);
+  }
+
   /** Undefined when there is none. */
   facts(): NumberFacts | undefined {
     if (this.#count === 0) return undefined;

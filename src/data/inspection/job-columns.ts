@@ -1,6 +1,8 @@
 /** The columns of a file as a job reads them: by its plan and its parser, in bounded memory. */
 import { assert } from '../../base/assert.ts';
 import { LIMITS } from '../../base/limits.ts';
+import type { BadRecord } from '../bad-record.ts';
+import { openContent } from '../bytes/content.ts';
 import {
   type CategoryColumn,
   type ColumnSlots,
@@ -13,33 +15,24 @@ import { type Halves, halvesOf, missingId, vocabularySeed } from '../columns/has
 import { fieldColumns } from '../columns/layout.ts';
 import { normalizer } from '../columns/numbers.ts';
 import type { ColumnPiece, ListIds } from '../columns/piece.ts';
-import type { PieceSink } from '../columns/piece-sink.ts';
 import { type NumberStatistics, StatisticsBuilder } from '../columns/statistics.ts';
-import { openContent } from '../content.ts';
 import { type DataFormat, formatOf } from '../formats/registry.ts';
 import type { LabelRule } from '../labels.ts';
+import type { PieceSink } from '../piece.ts';
 import type { DataPlace } from '../place.ts';
-import type { BadRecord } from '../source.ts';
-import { DistinctValues, hashOfId } from './distinct.ts';
-import { type NumberFacts, NumberProfile, slotOf } from './histogram.ts';
+import { type NumberFacts, NumberProfile } from './histogram.ts';
+import { type Collisions, collisionsOf, IdProfile } from './ids.ts';
+import { type BadFacts, type LabelCount, RecordTally } from './tally.ts';
 
-const SHOWN_BAD = 5;
-const SHOWN_LABELS = 20;
-const LABELS = 4096;
 /** Ids that are kept of all columns together, and of one. */
 const KEPT_IDS = 1 << 19;
 const MOST_KEPT = 1 << 16;
 const LEAST_KEPT = 64;
-const ID_BITS = 64;
 
 /** Ids of a category. */
-export interface IdFacts {
+export interface IdFacts extends Collisions {
   readonly distinct: number;
   readonly isExact: boolean;
-  /** Expected pairs of values with the same id of 64 bits; 0 where ids are the whole numbers themselves. */
-  readonly collisions: number;
-  /** With buckets: the expected share of the values that share theirs with another one. */
-  readonly sharing: number | undefined;
 }
 
 export interface ReadColumn {
@@ -58,9 +51,9 @@ export interface JobLook {
   readonly path: string;
   readonly records: number;
   readonly isWhole: boolean;
-  readonly bad: { readonly records: number; readonly first: readonly BadRecord[] };
-  /** By label, the most frequent first; some of them. */
-  readonly labels: readonly { readonly label: number; readonly count: number }[];
+  readonly bad: BadFacts<BadRecord>;
+  /** The most frequent first; some of them. */
+  readonly labels: readonly LabelCount[];
   readonly columns: readonly ReadColumn[];
 }
 
@@ -95,24 +88,20 @@ const withoutBuckets = ({ columns, dialect }: ColumnSpec): ColumnSpec => ({
   columns: columns.map((column) => ('buckets' in column ? { ...column, buckets: undefined } : column)),
 });
 
-class JobReader implements PieceSink {
-  badRecords = 0;
-  readonly #most: number;
+class JobReader implements PieceSink<ColumnPiece> {
+  readonly #tally: RecordTally<BadRecord>;
   readonly #slots: ColumnSlots;
   readonly #statistics: StatisticsBuilder;
   readonly #numbers: readonly NumberProfile[];
-  readonly #singles: readonly IdProfile[];
-  readonly #lists: readonly IdProfile[];
-  readonly #firstBad: BadRecord[] = [];
-  readonly #labels = new Map<number, number>();
-  #records = 0;
+  readonly #singles: readonly CategoryProfile[];
+  readonly #lists: readonly CategoryProfile[];
 
-  constructor({ columns }: ColumnSpec, most = Number.POSITIVE_INFINITY) {
+  constructor({ columns }: ColumnSpec, most: number | undefined) {
     const slots = slotsOf(columns);
     const ofIds = slots.single.length + slots.lists.length;
     const kept = Math.max(LEAST_KEPT, Math.min(MOST_KEPT, Math.floor(KEPT_IDS / Math.max(1, ofIds))));
-    const profileOf = (column: CategoryColumn): IdProfile => new IdProfile(column, kept);
-    this.#most = most;
+    const profileOf = (column: CategoryColumn): CategoryProfile => new CategoryProfile(column, kept);
+    this.#tally = new RecordTally(most);
     this.#slots = slots;
     this.#statistics = new StatisticsBuilder(slots);
     this.#numbers = slots.numbers.map(() => new NumberProfile());
@@ -121,46 +110,39 @@ class JobReader implements PieceSink {
   }
 
   get quota(): number {
-    return Math.min(LIMITS.pieceRecords, this.#most - this.#records - this.badRecords);
+    return Math.min(LIMITS.pieceRecords, this.#tally.left);
+  }
+
+  get badRecords(): number {
+    return this.#tally.bad;
   }
 
   add(piece: ColumnPiece): void {
+    const { records } = piece;
     this.#statistics.add(piece);
-    for (let record = 0; record < piece.records; record++) {
-      const label = piece.labels[record]!;
-      const count = this.#labels.get(label);
-      if (count !== undefined || this.#labels.size < LABELS) this.#labels.set(label, (count ?? 0) + 1);
-      const slot = slotOf(this.#records + record);
-      this.#numbers.forEach((numbers, at) => {
-        const value = piece.numbers[at]![record]!;
-        if (!Number.isNaN(value)) numbers.add(value);
-        if (slot !== undefined) numbers.keep(value, slot);
-      });
-    }
+    this.#tally.addLabels(piece.labels.subarray(0, records));
+    this.#numbers.forEach((numbers, at) => {
+      const values = piece.numbers[at]!;
+      for (let record = 0; record < records; record++) numbers.take(values[record]!, this.#tally.good + record);
+    });
     this.#singles.forEach((ids, at) => {
-      ids.takeOne(piece.single[at]!, piece.records);
+      ids.takeOne(piece.single[at]!, records);
     });
     this.#lists.forEach((ids, at) => {
-      ids.takeLists(piece.listIds, piece.lists[at]!, piece.records);
+      ids.takeLists(piece.listIds, piece.lists[at]!, records);
     });
-    this.#records += piece.records;
+    this.#tally.good += records;
   }
 
   bad(record: BadRecord): void {
-    this.badRecords += 1;
-    if (this.#firstBad.length < SHOWN_BAD) this.#firstBad.push(record);
+    this.#tally.addBad(record);
   }
 
   look(spec: ColumnSpec, isWhole: boolean): Omit<JobLook, 'path'> {
     const statistics = this.#statistics.finish();
-    const labels = [...this.#labels].map(([label, count]) => ({ label, count }));
-    return {
-      records: this.#records,
-      isWhole,
-      bad: { records: this.badRecords, first: this.#firstBad },
-      labels: labels.sort((a, b) => b.count - a.count || a.label - b.label).slice(0, SHOWN_LABELS),
-      columns: fieldColumns(spec).map((column) => this.#read(column, statistics)),
-    };
+    const { good: records, badFacts: bad, labels } = this.#tally;
+    const columns = fieldColumns(spec).map((column) => this.#read(column, statistics));
+    return { records, isWhole, bad, labels, columns };
   }
 
   #read(column: FieldColumn, statistics: readonly NumberStatistics[]): ReadColumn {
@@ -185,12 +167,12 @@ class JobReader implements PieceSink {
   }
 }
 
-/** The ids of a category. */
-class IdProfile {
+/** The values of a category. */
+class CategoryProfile {
   readonly name: string;
   readonly #isHashed: boolean;
   readonly #missing: Halves;
-  readonly #distinct: DistinctValues;
+  readonly #ids: IdProfile;
   missing = 0;
 
   constructor(column: CategoryColumn, kept: number) {
@@ -198,14 +180,14 @@ class IdProfile {
     this.name = column.name;
     this.#isHashed = vocabulary !== undefined;
     this.#missing = halvesOf(missingId(vocabularySeed(vocabulary ?? '')));
-    this.#distinct = new DistinctValues(kept);
+    this.#ids = new IdProfile(kept);
   }
 
   takeOne(ids: Uint32Array, records: number): void {
     const [low, high] = this.#missing;
     for (let at = 0; at < 2 * records; at += 2) {
       if (ids[at] === low && ids[at + 1] === high) this.missing += 1;
-      else this.#take(ids[at]!, ids[at + 1]!);
+      else this.#ids.add(ids[at]!, ids[at + 1]!);
     }
   }
 
@@ -213,31 +195,12 @@ class IdProfile {
     for (let record = 0; record < records; record++) {
       const [start, end] = [starts[record]!, ends[record]!];
       if (start === end) this.missing += 1;
-      for (let at = start; at < end; at++) this.#take(ids[2 * at]!, ids[2 * at + 1]!);
+      for (let at = start; at < end; at++) this.#ids.add(ids[2 * at]!, ids[2 * at + 1]!);
     }
   }
 
-  #take(low: number, high: number): void {
-    this.#distinct.add(hashOfId(low, high));
-  }
-
   facts(buckets: number | undefined): IdFacts {
-    const { count, isExact } = this.#distinct;
+    const { count, isExact } = this.#ids.distinct;
     return { distinct: count, isExact, ...collisionsOf(count, this.#isHashed, buckets) };
   }
-}
-
-/** Expected collisions of ids that are spread evenly. */
-export function collisionsOf(
-  values: number,
-  isHashed: boolean,
-  buckets: number | undefined,
-): Pick<IdFacts, 'collisions' | 'sharing'> {
-  const others = Math.max(0, values - 1);
-  // 1 - (1 - 1/N)^others, which keeps its digits where N is large.
-  const sharing = buckets === undefined || others === 0 ? 0 : -Math.expm1(others * Math.log1p(-1 / buckets));
-  return {
-    collisions: isHashed ? (values * others) / 2 ** (ID_BITS + 1) : 0,
-    sharing: buckets === undefined ? undefined : sharing,
-  };
 }

@@ -1,14 +1,16 @@
 /** JSON lines as a table: each key that leads to values is a column. */
 import { PaddletError } from '../../base/errors.ts';
 import { NUL_REASON } from '../appearance.ts';
-import { contentBlocks, type Head } from '../content.ts';
+import type { Head } from '../bytes/content.ts';
+import { lineBreaks, plainLineEnd } from '../bytes/slices.ts';
+import { tooLong } from '../chunk-check.ts';
 import { headOf } from '../formats/jsonl/head.ts';
 import { isObject } from '../formats/jsonl/json.ts';
 import { recordIn } from '../formats/jsonl/kept-values.ts';
 import type { DataPlace } from '../place.ts';
 import { withoutMark } from './dialect.ts';
 import { JsonShape } from './json-shape.ts';
-import { countLines, linesIn, wholeLines } from './lines.ts';
+import { linesIn, withSlices } from './lines.ts';
 import { FIRST_RECORDS, type TableSource } from './table-source.ts';
 
 const NO_COLUMNS = {
@@ -49,18 +51,19 @@ export function jsonTable(place: DataPlace, path: string, head: Head, onBytes: (
     get unlisted() {
       return shape.unlisted;
     },
-    async read(sink) {
-      let firstLine = 1;
-      for await (const block of wholeLines(path, contentBlocks(place, path))) {
-        onBytes(block.length);
-        for (const { bytes, line } of linesIn(firstLine === 1 ? withoutMark(block) : block, firstLine)) {
-          const record = recordIn(bytes);
-          const texts = isObject(record) ? shape.textsOf(record) : undefined;
-          const fault = isObject(record) ? OTHER_KIND : whyNoObject(bytes);
-          if (!sink.take(texts ?? [], line, texts === undefined ? fault : undefined)) return;
+    read: (sink) =>
+      withSlices(place, path, { lineEnd: plainLineEnd, onBytes }, async (slices) => {
+        for (let slice = await slices.next(); slice !== undefined; slice = await slices.next()) {
+          const { long } = slice;
+          if (long !== undefined && !sink.take([], long.line, tooLong(long.bytes))) return;
+          for (const { bytes, line } of linesIn(slice.bytes, slice.first)) {
+            const record = recordIn(bytes);
+            const texts = isObject(record) ? shape.textsOf(record) : undefined;
+            const fault = isObject(record) ? OTHER_KIND : whyNoObject(bytes);
+            if (!sink.take(texts ?? [], line, texts === undefined ? fault : undefined)) return;
+          }
+          slices.passed(slice.bytes.length, lineBreaks(slice.bytes));
         }
-        firstLine += countLines(block);
-      }
-    },
+      }),
   };
 }

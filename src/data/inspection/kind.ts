@@ -2,8 +2,8 @@
 import { PaddletError } from '../../base/errors.ts';
 import { otherThanTable, refuseOldLineEnds } from '../appearance.ts';
 import { BOM } from '../ascii.ts';
+import { isParquet } from '../bytes/packed.ts';
 import { MAGIC as COLUMNS } from '../formats/columns/header.ts';
-import { isParquet } from '../packed.ts';
 import type { Beginning } from './beginning.ts';
 
 export type Kind = 'fields' | 'jsonl' | 'parquet' | 'libsvm' | 'libffm' | 'idx';

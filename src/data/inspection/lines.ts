@@ -1,26 +1,42 @@
-/** Text of lines, block by block. */
-import { PaddletError } from '../../base/errors.ts';
-import { LIMITS } from '../../base/limits.ts';
-import { isBlank, NEWLINE } from '../ascii.ts';
+/** The lines of a file that is looked at: nothing is written. */
+import { BOM, isBlank, NEWLINE } from '../ascii.ts';
+import { contentBlocks } from '../bytes/content.ts';
+import { ForwardBytes } from '../bytes/forward.ts';
+import { type LineEndFinder, Slices } from '../bytes/slices.ts';
+import type { DataPlace } from '../place.ts';
 
-/** The same bytes as blocks of whole lines; the last one may lack its end. Throws `DataInvalid`: a line is too long. */
-export async function* wholeLines(path: string, blocks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  let held: Uint8Array = new Uint8Array(0);
-  for await (const block of blocks) {
-    const bytes = held.length === 0 ? block : Buffer.concat([held, block]);
-    const end = bytes.lastIndexOf(NEWLINE) + 1;
-    held = bytes.slice(end);
-    if (held.length > LIMITS.recordBytes) {
-      throw new PaddletError('DataInvalid', `${path}: a line does not end within ${LIMITS.recordBytes} bytes`, {
-        hint: 'check that the file is text with one record per line',
-      });
-    }
-    yield bytes.subarray(0, end);
-  }
-  yield held;
+export interface Look {
+  readonly lineEnd: () => LineEndFinder;
+  readonly onBytes?: ((count: number) => void) | undefined;
 }
 
-/** Those of some text that have more than blanks, and their numbers. */
+/** Opens the file for `read`, and closes it. The byte order mark is passed over. Throws as `openContent`. */
+export async function withSlices<T>(
+  place: DataPlace,
+  path: string,
+  { lineEnd, onBytes = () => {} }: Look,
+  read: (slices: Slices) => Promise<T>,
+): Promise<T> {
+  async function* blocks(): AsyncGenerator<Uint8Array> {
+    for await (const block of contentBlocks(place, path)) {
+      onBytes(block.length);
+      yield block;
+    }
+  }
+  const source = new ForwardBytes(blocks());
+  try {
+    const offset = markBytes(await source.peek(BOM.length));
+    await source.take(offset);
+    return await read(new Slices(source, { offset, line: 1, lineEnd }));
+  } finally {
+    await source.close();
+  }
+}
+
+/** Bytes of the byte order mark that the text begins with. */
+export const markBytes = (text: Uint8Array): number => (BOM.every((byte, at) => text[at] === byte) ? BOM.length : 0);
+
+/** Lines of some text that have more than blanks, and their numbers. */
 export function* linesIn(bytes: Uint8Array, firstLine: number): Generator<{ bytes: Uint8Array; line: number }> {
   let line = firstLine;
   for (let start = 0; start < bytes.length; line++) {
@@ -32,6 +48,3 @@ export function* linesIn(bytes: Uint8Array, firstLine: number): Generator<{ byte
     start = end + 1;
   }
 }
-
-export const countLines = (bytes: Uint8Array): number =>
-  bytes.reduce((count, byte) => count + (byte === NEWLINE ? 1 : 0), 0);

@@ -1,5 +1,5 @@
 /** A look at a data file of any format. */
-import { openContent } from '../content.ts';
+import { openContent } from '../bytes/content.ts';
 import type { DataPlace } from '../place.ts';
 import { type Beginning, beginningOf } from './beginning.ts';
 import { type DenseLook, lookAtDense } from './dense.ts';

@@ -1,7 +1,7 @@
 /** A Parquet file as a table: its leaves are columns. One column of one row group is in memory at a time. */
 import { PaddletError } from '../../base/errors.ts';
 import { LIMITS } from '../../base/limits.ts';
-import type { Content } from '../content.ts';
+import type { Content } from '../bytes/content.ts';
 import { readColumn } from '../formats/parquet/column.ts';
 import { readFooter } from '../formats/parquet/footer.ts';
 import { bytesOf } from '../formats/parquet/reader.ts';

@@ -1,7 +1,7 @@
 /** The records of a text of fields, whatever its columns are. */
 import { PaddletError } from '../../base/errors.ts';
-import { LIMITS } from '../../base/limits.ts';
 import { NEWLINE, textOf } from '../ascii.ts';
+import type { Slices } from '../bytes/slices.ts';
 import { FieldReader } from '../formats/csv/fields.ts';
 import type { DialectBytes } from '../formats/text/plan.ts';
 
@@ -14,6 +14,12 @@ export interface RawRecord {
   readonly line: number;
   /** Text follows a closing quote. */
   readonly isFaulty: boolean;
+}
+
+/** It is longer than any record, so that it is not read. */
+export interface LongRecord {
+  readonly line: number;
+  readonly bytes: number;
 }
 
 /** False: no more. */
@@ -76,34 +82,25 @@ export function readRecords(
   return { bytes: bytes.length, lines, isStopped: false, isOpen: false };
 }
 
-/** The same of a whole file, block by block. Throws `DataInvalid`: a quote is never closed, a record is too long. */
+/** The same of a whole file. Throws `DataInvalid`: a quote is never closed. */
 export async function readAllRecords(
   path: string,
-  blocks: AsyncIterable<Uint8Array>,
+  slices: Slices,
   dialect: DialectBytes,
-  visit: Visit,
+  visit: (record: RawRecord | LongRecord) => boolean,
 ): Promise<void> {
-  let held: Uint8Array = new Uint8Array(0);
-  let firstLine = 1;
-  let isOpen = false;
-  const read = (bytes: Uint8Array, isLast: boolean): boolean => {
-    const done = readRecords(bytes, dialect, { firstLine, isLast }, visit);
-    held = bytes.slice(done.bytes);
-    firstLine += done.lines;
-    isOpen = done.isOpen;
-    return done.isStopped;
-  };
-  for await (const block of blocks) {
-    if (read(held.length === 0 ? block : Buffer.concat([held, block]), false)) return;
-    if (held.length <= LIMITS.recordBytes) continue;
-    throw new PaddletError('DataInvalid', `${path}:${firstLine}: no record ends within ${LIMITS.recordBytes} bytes`, {
-      hint: isOpen ? NOT_CLOSED : 'check that the file is text with line breaks',
+  const openQuote = (line: number): PaddletError =>
+    new PaddletError('DataInvalid', `${path}:${line}: a quote in this record is not closed`, {
+      hint: 'double each quote inside a quoted field, or set data.csv.quote to none',
     });
+  for (let slice = await slices.next(); slice !== undefined; slice = await slices.next()) {
+    const { bytes, first: firstLine, isLast, long } = slice;
+    if (long?.isOpen) throw openQuote(long.line);
+    const isRecord = long?.begins !== undefined && long.begins !== dialect.comment;
+    if (isRecord && !visit({ line: long.line, bytes: long.bytes })) return;
+    const done = readRecords(bytes, dialect, { firstLine, isLast }, visit);
+    if (done.isStopped) return;
+    if (isLast && done.isOpen) throw openQuote(firstLine + done.lines);
+    slices.passed(done.bytes, done.lines);
   }
-  if (read(held, true) || !isOpen) return;
-  throw new PaddletError('DataInvalid', `${path}:${firstLine}: a quote in this record is not closed`, {
-    hint: NOT_CLOSED,
-  });
 }
-
-const NOT_CLOSED = 'double each quote inside a quoted field, or set data.csv.quote to none';

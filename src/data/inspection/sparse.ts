@@ -1,20 +1,25 @@
 /** A look at libsvm, libfm or libffm text: read by the parser that training uses, slice by slice, in bounded memory. */
-import type { Batch, SparseInput } from '../../model/model.ts';
-import { contentBlocks } from '../content.ts';
-import { libffmFormat, libsvmFormat } from '../formats/libsvm/format.ts';
+import { LIMITS } from '../../base/limits.ts';
+import type { BadRecord } from '../bad-record.ts';
+import { sparseReading } from '../formats/libsvm/format.ts';
+import { highestId } from '../formats/libsvm/highest-id.ts';
+import { readSlices } from '../formats/text/read-slices.ts';
+import type { PieceSink, SparsePiece } from '../piece.ts';
 import type { DataPlace } from '../place.ts';
-import { DistinctValues, hashOfId } from './distinct.ts';
-import { type NumberFacts, NumberProfile, slotOf } from './histogram.ts';
-import { countLines, wholeLines } from './lines.ts';
+import type { DistinctValues } from './distinct.ts';
+import { type NumberFacts, NumberProfile } from './histogram.ts';
+import { IdProfile, type NewIds } from './ids.ts';
+import { withSlices } from './lines.ts';
+import { type BadFacts, type LabelCount, RecordTally } from './tally.ts';
 
 export interface SparseLook {
   readonly path: string;
   readonly hasWeights: boolean;
   readonly records: number;
   readonly isWhole: boolean;
-  readonly bad: { readonly records: number; readonly first: readonly { line: number; reason: string }[] };
-  /** By label, the most frequent first; some of them. */
-  readonly labels: readonly { readonly label: number; readonly count: number }[];
+  readonly bad: BadFacts<{ readonly line: number; readonly reason: string }>;
+  /** The most frequent first; some of them. */
+  readonly labels: readonly LabelCount[];
   readonly distinctLabels: number;
   readonly hasGroups: boolean;
   /** Features of a record, and their values. */
@@ -29,7 +34,7 @@ export interface SparseLook {
   /** The mean fraction of all ids up to the highest that a record has. */
   readonly density: number;
   /** Features of a second file: those with a known answer, and those of them whose ids the first file lacks. */
-  readonly newIds: { readonly known: number; readonly features: number } | undefined;
+  readonly newIds: NewIds | undefined;
   readonly distinct: DistinctValues;
 }
 
@@ -42,129 +47,85 @@ export interface SparseOptions {
 }
 
 const KEPT_IDS = 1 << 16;
-const LABELS = 4096;
-const SHOWN_LABELS = 20;
-const SHOWN_BAD = 5;
 
 /** Throws as `openContent`. */
 export async function lookAtSparse(place: DataPlace, path: string, options: SparseOptions): Promise<SparseLook> {
+  const { format, hasWeights: mayHaveWeight, onBytes } = options;
   const reader = new SparseReader(path, options);
-  for await (const block of wholeLines(path, contentBlocks(place, path))) {
-    options.onBytes?.(block.length);
-    if (!reader.take(block)) break;
-  }
-  return reader.look();
+  // The widest rule: what a model takes is not known.
+  const reading = sparseReading({ task: 'regression', mayHaveWeight }, format === 'libffm');
+  const stopped = await withSlices(place, path, { ...reading, onBytes }, (slices) =>
+    readSlices(slices, { file: path, reading }, reader),
+  );
+  return reader.look(stopped === undefined);
 }
 
-class SparseReader {
+class SparseReader implements PieceSink<SparsePiece> {
   readonly #path: string;
   readonly #options: SparseOptions;
+  readonly #tally: RecordTally<{ line: number; reason: string }>;
   readonly #perRecord = new NumberProfile();
   readonly #values = new NumberProfile();
-  readonly #labels = new Map<number, number>();
-  readonly #ids = new DistinctValues(KEPT_IDS);
-  readonly #firstBad: { line: number; reason: string }[] = [];
-  readonly #new = { known: 0, features: 0 };
+  readonly #ids: IdProfile;
   #highest = -1n;
   #fieldBound = 0;
-  #records = 0;
-  #bad = 0;
-  #lines = 0;
   #features = 0;
   #hasGroups = false;
-  #isWhole = true;
 
   constructor(path: string, options: SparseOptions) {
     this.#path = path;
     this.#options = options;
+    this.#tally = new RecordTally(options.records);
+    this.#ids = new IdProfile(KEPT_IDS, options.first?.distinct);
   }
 
-  /** Whole lines; false when it wants no more. */
-  take(bytes: Uint8Array): boolean {
-    if (bytes.length === 0) return true;
-    const { hasWeights: mayHaveWeight, records: most = Number.POSITIVE_INFINITY } = this.#options;
-    // The widest rule: what a model takes is not known.
-    const labels = { task: 'regression', mayHaveWeight } as const;
-    const { readHead } = this.#options.format === 'libffm' ? libffmFormat : libsvmFormat;
-    const read = readHead({ file: this.#path, bytes, isWhole: false }, labels);
-    const wanted = Math.min(read.records, most - this.#records - this.#bad);
-    if (wanted < read.records) this.#isWhole = false;
-    const batch = read.batch(0, wanted);
-    const bad = read.bad.slice(0, wanted - batch.records);
-    for (const { line, reason } of bad) {
-      if (this.#firstBad.length < SHOWN_BAD) this.#firstBad.push({ line: this.#lines + line, reason });
-    }
-    this.#bad += bad.length;
-    this.#takeBatch(batch);
-    this.#lines += countLines(bytes);
-    return this.#isWhole;
+  get quota(): number {
+    return Math.min(LIMITS.pieceRecords, this.#tally.left);
   }
 
-  #takeBatch({ records, labels, groups, sparse: [input] }: Batch): void {
+  get badRecords(): number {
+    return this.#tally.bad;
+  }
+
+  add({ records, labels, groups, features: read }: SparsePiece): void {
+    const { features, ends, ids, values, fields } = read;
     if (groups !== undefined) this.#hasGroups = true;
+    this.#tally.addLabels(labels);
     for (let record = 0; record < records; record++) {
-      const label = labels[record]!;
-      const count = this.#labels.get(label);
-      if (count !== undefined || this.#labels.size < LABELS) this.#labels.set(label, (count ?? 0) + 1);
-      const [from, to] = [input?.offsets[record] ?? 0, input?.offsets[record + 1] ?? 0];
-      const slot = slotOf(this.#records);
-      this.#perRecord.add(to - from);
-      if (slot !== undefined) this.#perRecord.keep(to - from, slot);
-      for (let at = from; at < to; at++) {
-        const value = input?.values?.[at] ?? 1;
-        const place = slotOf(this.#features);
-        this.#values.add(value);
-        if (place !== undefined) this.#values.keep(value, place);
-        this.#features += 1;
-      }
-      this.#records += 1;
+      const from = record === 0 ? 0 : ends[record - 1]!;
+      this.#perRecord.take(ends[record]! - from, this.#tally.good + record);
     }
-    if (input !== undefined) this.#takeIds(input);
+    for (let at = 0; at < features; at++) this.#values.take(values?.[at] ?? 1, this.#features + at);
+    const halves = new Uint32Array(ids.buffer, ids.byteOffset, 2 * features);
+    for (let at = 0; at < halves.length; at += 2) this.#ids.add(halves[at]!, halves[at + 1]!);
+    this.#highest = highestId(read, this.#highest);
+    for (const field of fields ?? []) this.#fieldBound = Math.max(this.#fieldBound, field + 1);
+    this.#features += features;
+    this.#tally.good += records;
   }
 
-  #takeIds({ ids, count, rows, fields }: SparseInput): void {
-    if (fields !== undefined)
-      this.#fieldBound = fields.reduce((bound, field) => Math.max(bound, field + 1), this.#fieldBound);
-    const { first } = this.#options;
-    const view = Buffer.from(ids.buffer, ids.byteOffset, ids.byteLength);
-    /** For each id, whether the other file lacks it; undefined if unknown. */
-    const isNew: (boolean | undefined)[] = [];
-    for (let at = 0; at < count; at++) {
-      const [low, high] = [view.readUInt32LE(8 * at), view.readUInt32LE(8 * at + 4)];
-      const hash = hashOfId(low, high);
-      this.#ids.add(hash);
-      const id = view.readBigUInt64LE(8 * at);
-      if (id > this.#highest) this.#highest = id;
-      if (first !== undefined) isNew.push(first.distinct.covers(hash) ? !first.distinct.has(hash) : undefined);
-    }
-    if (first === undefined) return;
-    for (const row of rows) {
-      if (isNew[row] !== undefined) this.#new.known += 1;
-      if (isNew[row]) this.#new.features += 1;
-    }
+  bad({ line, reason }: BadRecord): void {
+    this.#tally.addBad({ line, reason });
   }
 
-  look(): SparseLook {
-    const labels = [...this.#labels].map(([label, count]) => ({ label, count }));
+  look(isWhole: boolean): SparseLook {
+    const { good: records, badFacts: bad, labels, distinctLabels } = this.#tally;
+    const { distinct } = this.#ids;
     const width = Number(this.#highest + 1n);
     return {
       path: this.#path,
       hasWeights: this.#options.hasWeights,
-      records: this.#records,
-      isWhole: this.#isWhole,
-      bad: { records: this.#bad, first: this.#firstBad },
-      labels: labels.sort((a, b) => b.count - a.count || a.label - b.label).slice(0, SHOWN_LABELS),
-      distinctLabels: labels.length,
+      ...{ records, isWhole, bad, labels, distinctLabels },
       hasGroups: this.#hasGroups,
       perRecord: this.#perRecord.facts(),
       values: this.#values.facts(),
-      ids: this.#ids.count,
-      areIdsExact: this.#ids.isExact,
+      ids: distinct.count,
+      areIdsExact: distinct.isExact,
       highestId: this.#highest < 0n ? undefined : String(this.#highest),
       ...(this.#options.format === 'libffm' && { fields: this.#fieldBound }),
-      density: width === 0 || this.#records === 0 ? 0 : this.#features / this.#records / width,
-      newIds: this.#options.first === undefined ? undefined : this.#new,
-      distinct: this.#ids,
+      density: width === 0 || records === 0 ? 0 : this.#features / records / width,
+      newIds: this.#options.first === undefined ? undefined : this.#ids.newIds,
+      distinct,
     };
   }
 }

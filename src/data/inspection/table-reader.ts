@@ -4,6 +4,7 @@ import { ColumnProfile } from './column-profile.ts';
 import type { DistinctValues } from './distinct.ts';
 import { slotOf } from './histogram.ts';
 import type { RecordSink } from './table-source.ts';
+import { type BadFacts, RecordTally } from './tally.ts';
 import { TextKeys } from './text-keys.ts';
 import { isMissingText } from './texts.ts';
 
@@ -11,7 +12,6 @@ import { isMissingText } from './texts.ts';
 const KEPT_VALUES = 1 << 19;
 const LEAST_KEPT = 64;
 const MOST_KEPT = 4096;
-const SHOWN_BAD = 5;
 /** Number of labels that are distinguished. */
 const LABELS = 64;
 const NO_LABEL = -1;
@@ -29,8 +29,8 @@ export interface TableFacts {
   readonly records: number;
   /** All records of the file were read. */
   readonly isWhole: boolean;
-  /** Records that have not the values of the columns: how many, and what is wrong with the first ones. */
-  readonly bad: { readonly records: number; readonly first: readonly BadLine[] };
+  /** Records that have not the values of the columns. */
+  readonly bad: BadFacts<BadLine>;
   /** Columns that nearly equal the label. */
   readonly leaks: readonly string[];
   /** The values of each column: for a second file. */
@@ -49,36 +49,32 @@ export interface ReaderOptions {
 
 export class TableReader implements RecordSink {
   readonly #columns: readonly ColumnProfile[];
-  readonly #most: number;
+  readonly #tally: RecordTally<BadLine>;
   readonly #label: number | undefined;
   readonly #labels = new Map<string, number>();
   readonly #labelCounts: number[] = [];
-  readonly #firstBad: BadLine[] = [];
-  #records = 0;
-  #bad = 0;
   #isWhole = true;
 
   constructor(guesses: readonly ColumnGuess[], { decimal, label, records, firstOf }: ReaderOptions) {
     const most = Math.max(LEAST_KEPT, Math.min(MOST_KEPT, Math.floor(KEPT_VALUES / guesses.length)));
     const options = { decimal, most, keys: new TextKeys() };
     this.#columns = guesses.map((guess, at) => new ColumnProfile(guess, options, firstOf?.(guess, at)));
-    this.#most = records ?? Number.POSITIVE_INFINITY;
+    this.#tally = new RecordTally(records);
     this.#label = label;
   }
 
   take(texts: readonly string[], line: number, fault: string | undefined): boolean {
-    if (this.#records + this.#bad === this.#most) {
+    if (this.#tally.left === 0) {
       this.#isWhole = false;
       return false;
     }
     if (fault !== undefined) {
-      this.#bad += 1;
-      if (this.#firstBad.length < SHOWN_BAD) this.#firstBad.push({ line, reason: fault });
+      this.#tally.addBad({ line, reason: fault });
       return true;
     }
     const label = this.#label === undefined ? undefined : shownLabel(this.#labelOf(texts[this.#label]!));
-    const slot = slotOf(this.#records);
-    this.#records += 1;
+    const slot = slotOf(this.#tally.good);
+    this.#tally.good += 1;
     for (let at = 0; at < texts.length; at++) this.#columns[at]!.add(texts[at]!, label, slot);
     return true;
   }
@@ -87,7 +83,7 @@ export class TableReader implements RecordSink {
     records: number,
     textsOf: (column: number) => Promise<(record: number) => string>,
   ): Promise<boolean> {
-    const count = Math.min(records, this.#most - this.#records - this.#bad);
+    const count = Math.min(records, this.#tally.left);
     if (count < records) this.#isWhole = false;
     if (count === 0) return this.#isWhole;
     const labels = new Int8Array(count).fill(NO_LABEL);
@@ -98,10 +94,10 @@ export class TableReader implements RecordSink {
     for (const [at, column] of this.#columns.entries()) {
       const textOf = at === this.#label && labelText !== undefined ? labelText : await textsOf(at);
       for (let record = 0; record < count; record++) {
-        column.add(textOf(record), shownLabel(labels[record]!), slotOf(this.#records + record));
+        column.add(textOf(record), shownLabel(labels[record]!), slotOf(this.#tally.good + record));
       }
     }
-    this.#records += count;
+    this.#tally.good += count;
     return this.#isWhole;
   }
 
@@ -121,13 +117,13 @@ export class TableReader implements RecordSink {
 
   facts(): TableFacts {
     const columns = this.#columns.map((column) => column.facts());
-    const majority = Math.max(0, ...this.#labelCounts) / Math.max(1, this.#records);
+    const majority = Math.max(0, ...this.#labelCounts) / Math.max(1, this.#tally.good);
     const least = Math.max(LEAK, majority + ABOVE_MAJORITY * (1 - majority));
     return {
       columns,
-      records: this.#records,
+      records: this.#tally.good,
       isWhole: this.#isWhole,
-      bad: { records: this.#bad, first: this.#firstBad },
+      bad: this.#tally.badFacts,
       leaks: columns
         .filter(({ explained, isId }, at) => at !== this.#label && !isId && explained >= least)
         .map(({ name }) => name),

@@ -6,6 +6,7 @@ import { assert } from '../../base/assert.ts';
 import { LIMITS } from '../../base/limits.ts';
 import { randomMultiplier } from '../../tensor/random-multiplier.ts';
 import type { LabelRule } from '../labels.ts';
+import type { SparsePiece } from '../piece.ts';
 import { FRAME_AT, KernelInstance, PAGE_BYTES, roundUp } from './instance.ts';
 
 export { READ } from './exports.ts';
@@ -19,62 +20,33 @@ const FRAME = {
   end: 1,
   line: 2,
   quota: 3,
-  labels: 4,
-  weights: 5,
-  groups: 6,
-  ends: 7,
-  ids: 8,
-  values: 9,
-  runs: 10,
-  firstEnd: 11,
-  labelRule: 12,
-  classes: 13,
-  mayHaveWeight: 14,
-  featuresPerRecord: 15,
-  fieldsEnd: 16,
-  fields: 17,
-  nextLine: 18,
-  records: 19,
-  features: 20,
-  runCount: 21,
-  hasValues: 22,
-  hasWeights: 23,
-  hasGroups: 24,
+  textFrom: 4,
+  textTo: 5,
+  labels: 6,
+  weights: 7,
+  groups: 8,
+  featureEnds: 9,
+  lines: 10,
+  starts: 11,
+  ends: 12,
+  ids: 13,
+  values: 14,
+  labelRule: 15,
+  classes: 16,
+  mayHaveWeight: 17,
+  featuresPerRecord: 18,
+  fieldsEnd: 19,
+  fields: 20,
+  records: 21,
+  features: 22,
+  hasValues: 23,
+  hasWeights: 24,
+  hasGroups: 25,
 } as const;
-const FRAME_WORDS = 25;
+const FRAME_WORDS = 26;
 
 /** Numbers of the label rules in the kernels. */
 export const LABEL_RULES = { binary: 0, multiclass: 1, regression: 2 } as const;
-
-/** Some good records, besides their features. */
-export interface RecordFacts {
-  readonly records: number;
-  readonly labels: Float32Array;
-  /** Undefined when all are 1. */
-  readonly weights: Float32Array | undefined;
-  /** u64 little-endian; undefined when no record has one. */
-  readonly groups: Uint8Array | undefined;
-  /** Pairs: the records before a run of lines that follow each other, and the first of these lines. */
-  readonly runs: Uint32Array;
-}
-
-/** Features of these records. */
-export interface ReadFeatures {
-  readonly features: number;
-  /** For each record, where its features end. */
-  readonly ends: Uint32Array;
-  /** u64 little-endian. */
-  readonly ids: Uint8Array;
-  /** Undefined when all are 1. */
-  readonly values: Float32Array | undefined;
-  /** Undefined when features have none. */
-  readonly fields?: Uint16Array | undefined;
-}
-
-/** Records of some lines. */
-export interface ReadRecords extends RecordFacts, ReadFeatures {
-  readonly status: number;
-}
 
 export interface DistinctIds {
   /** u64 little-endian, in order of first appearance. */
@@ -83,19 +55,22 @@ export interface DistinctIds {
   readonly places: Uint32Array;
 }
 
+/** How lines are read. */
+export interface SparseLines {
+  readonly labels: LabelRule;
+  /** Features are `field:id:value`. */
+  readonly hasFields: boolean;
+}
+
+/** Reads lines as `LineKernel` of `formats/text/lines.ts`. */
 export class SparseKernel {
   readonly #instance = new KernelInstance();
   #textEnd = TEXT_AT;
-  #firstLine = 0;
-  #nextLine = 0;
   /** Where the last call put the ids that it read. */
   #ids = 0;
 
-  /**
-   * The text that is read from now on: whole lines; the last one may lack its line break. `hasFields`: features are
-   * `field:id:value`.
-   */
-  begin(text: Uint8Array, firstLine: number, rule: LabelRule, hasFields = false): void {
+  /** The text that is read from now on: whole lines; the last one may lack its line break. */
+  begin(text: Uint8Array, { labels, hasFields }: SparseLines): void {
     const isEnded = text.length === 0 || text.at(-1) === NEWLINE;
     this.#textEnd = TEXT_AT + text.length + (isEnded ? 0 : 1);
     this.#instance.reserve(this.#textEnd);
@@ -103,21 +78,19 @@ export class SparseKernel {
     bytes.set(text, TEXT_AT);
     if (!isEnded) bytes[this.#textEnd - 1] = NEWLINE;
     const frame = this.#frame();
-    frame[FRAME.at] = TEXT_AT;
-    frame[FRAME.end] = this.#textEnd;
-    frame[FRAME.labelRule] = LABEL_RULES[rule.task];
-    frame[FRAME.classes] = rule.task === 'multiclass' ? rule.classes : 0;
-    frame[FRAME.mayHaveWeight] = rule.mayHaveWeight === true ? 1 : 0;
+    frame.set([TEXT_AT, this.#textEnd, 0], FRAME.at);
+    frame.set([TEXT_AT, TEXT_AT + text.length], FRAME.textFrom);
+    frame[FRAME.labelRule] = LABEL_RULES[labels.task];
+    frame[FRAME.classes] = labels.task === 'multiclass' ? labels.classes : 0;
+    frame[FRAME.mayHaveWeight] = labels.mayHaveWeight === true ? 1 : 0;
     frame[FRAME.featuresPerRecord] = LIMITS.featuresPerRecord;
     frame[FRAME.fieldsEnd] = hasFields ? LIMITS.fields : 0;
-    frame[FRAME.line] = 0;
-    this.#firstLine = firstLine;
-    this.#nextLine = -1;
   }
 
   /** Where the line that is read next begins in the text. */
   get at(): number {
-    return this.#frame()[FRAME.at]! - TEXT_AT;
+    const frame = this.#frame();
+    return Math.min(frame[FRAME.at]!, frame[FRAME.textTo]!) - TEXT_AT;
   }
 
   /** Lines read or skipped so far. */
@@ -125,57 +98,59 @@ export class SparseKernel {
     return this.#frame()[FRAME.line]!;
   }
 
-  /** The number of that line. */
-  get line(): number {
-    return this.#firstLine + this.lines;
-  }
-
-  /** Leaves out the line that is read next; it ends at `end`. */
-  skipLine(end: number): void {
+  /** Skips `lines` lines; the last one ends at `end`. */
+  skip(end: number, lines: number): void {
     const frame = this.#frame();
-    frame[FRAME.at] = Math.min(TEXT_AT + end + 1, this.#textEnd);
-    frame[FRAME.line]! += 1;
+    // The line break that was added ends a line that is left out.
+    frame[FRAME.at] = TEXT_AT + end >= frame[FRAME.textTo]! ? this.#textEnd : TEXT_AT + end;
+    frame[FRAME.line]! += lines;
   }
 
-  /** Up to `quota` records. Their ends count from `firstEnd`. */
-  next(quota: number, firstEnd: number): ReadRecords {
+  /** Up to `quota` records. Views, valid until the next call. */
+  next(quota: number): { readonly status: number; readonly piece: SparsePiece } {
     // A record takes at least two bytes, a feature at least four.
     const textBytes = this.#textEnd - TEXT_AT;
     const most = Math.min(quota, Math.ceil(textBytes / 2));
-    const features = Math.ceil(textBytes / 4);
+    const room = Math.ceil(textBytes / 4);
     const groups = roundUp(this.#textEnd);
     const labels = groups + 8 * most;
     const weights = labels + 4 * most;
-    const ends = weights + 4 * most;
-    const runs = ends + 4 * most;
-    const values = runs + 8 * most;
-    const ids = roundUp(values + 4 * features);
+    const featureEnds = weights + 4 * most;
+    const lines = featureEnds + 4 * most;
+    const starts = lines + 4 * most;
+    const ends = starts + 4 * most;
+    const values = ends + 4 * most;
+    const ids = roundUp(values + 4 * room);
+    const fields = ids + 8 * room;
     const hasFields = this.#frame()[FRAME.fieldsEnd] !== 0;
-    const fields = ids + 8 * features;
-    this.#instance.reserve(fields + (hasFields ? 2 * features : 0));
+    this.#instance.reserve(fields + (hasFields ? 2 * room : 0));
     const frame = this.#frame();
+    frame[FRAME.quota] = most;
+    frame.set([labels, weights, groups, featureEnds, lines, starts, ends, ids, values], FRAME.labels);
     frame[FRAME.fields] = fields;
-    frame.set([most, labels, weights, groups, ends, ids, values, runs, firstEnd], FRAME.quota);
-    frame[FRAME.nextLine] = this.#nextLine;
     const status = this.#instance.kernels.parseLines(FRAME_AT);
-    this.#nextLine = frame[FRAME.nextLine]!;
     this.#ids = ids;
     const { buffer } = this.#instance;
-    const count = frame[FRAME.records]!;
-    const read = frame[FRAME.features]!;
-    return {
-      status,
-      records: count,
-      features: read,
-      labels: new Float32Array(buffer, labels, count),
-      weights: frame[FRAME.hasWeights] === 0 ? undefined : new Float32Array(buffer, weights, count),
-      groups: frame[FRAME.hasGroups] === 0 ? undefined : new Uint8Array(buffer, groups, 8 * count),
-      ends: new Uint32Array(buffer, ends, count),
-      ids: new Uint8Array(buffer, ids, 8 * read),
-      values: frame[FRAME.hasValues] === 0 ? undefined : new Float32Array(buffer, values, read),
-      fields: hasFields ? new Uint16Array(buffer, fields, read) : undefined,
-      runs: new Uint32Array(buffer, runs, 2 * frame[FRAME.runCount]!),
+    const records = frame[FRAME.records]!;
+    const features = frame[FRAME.features]!;
+    const words = (at: number): Uint32Array => new Uint32Array(buffer, at, records);
+    const piece = {
+      records,
+      labels: new Float32Array(buffer, labels, records),
+      weights: frame[FRAME.hasWeights] === 0 ? undefined : new Float32Array(buffer, weights, records),
+      groups: frame[FRAME.hasGroups] === 0 ? undefined : new Uint32Array(buffer, groups, 2 * records),
+      lines: words(lines),
+      starts: words(starts),
+      ends: words(ends),
+      features: {
+        features,
+        ends: words(featureEnds),
+        ids: new Uint8Array(buffer, ids, 8 * features),
+        values: frame[FRAME.hasValues] === 0 ? undefined : new Float32Array(buffer, values, features),
+        fields: hasFields ? new Uint16Array(buffer, fields, features) : undefined,
+      },
     };
+    return { status, piece };
   }
 
   /** Whether these ids are those that the last `next` returned. */

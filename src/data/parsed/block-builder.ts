@@ -1,14 +1,16 @@
-/** Puts the records of a task together as a block: many at once, and one by one from the plain parser of libsvm. */
+/** Puts the records of a task together as a block. */
 import { assert } from '../../base/assert.ts';
-import type { ReadFeatures, RecordFacts, SparseKernel } from '../kernels/sparse-kernel.ts';
-import type { BadRecord } from '../source.ts';
+import type { BadRecord } from '../bad-record.ts';
+import type { SparseKernel } from '../kernels/sparse-kernel.ts';
+import type { Piece, ReadFeatures } from '../piece.ts';
 import type { ParsedBlock } from './block.ts';
 import { InputBuilder } from './input-builder.ts';
 import { LineRuns } from './line-runs.ts';
 
 const MOST_U32 = 2 ** 32 - 1;
-/** Group id of a record without a group. */
-const NO_GROUP_HALVES = [MOST_U32, MOST_U32] as const;
+
+/** What a block keeps of records, besides their inputs. */
+export type RecordFacts = Pick<Piece, 'records' | 'labels' | 'weights' | 'groups' | 'lines'>;
 
 export interface BlockSize {
   /** Maximum number of records, including bad ones. */
@@ -40,9 +42,6 @@ export class BlockBuilder {
   readonly #bad: BadRecord[] = [];
   readonly #badPositions: number[] = [];
   readonly #lines = new LineRuns();
-  /** Weight and group of the record that the plain parser reads. */
-  #weight = 1;
-  #group: readonly [number, number] = NO_GROUP_HALVES;
 
   constructor(size: BlockSize, kernel: SparseKernel) {
     this.kernel = kernel;
@@ -68,11 +67,6 @@ export class BlockBuilder {
     return Math.min((this.#batch + 1) * this.#size.batchSize, this.#size.records) - this.#records;
   }
 
-  /** Features of the batch so far in the first input: the ends of the next records count from here. */
-  get firstEnd(): number {
-    return this.inputs[0]!.firstEnd;
-  }
-
   /** The records that follow are of this file. */
   startPart(file: string): void {
     this.#parts.push({ file, first: this.#records });
@@ -89,9 +83,9 @@ export class BlockBuilder {
     assert(records <= this.quota, 'no more records than the batch has room for');
     this.#labels.set(read.labels, this.#good);
     if (read.weights !== undefined) this.#allWeights().set(read.weights, this.#good);
-    if (read.groups !== undefined) bytesOf(this.#allGroups()).set(read.groups, 8 * this.#good);
+    if (read.groups !== undefined) this.#allGroups().set(read.groups, 2 * this.#good);
     if (rows !== undefined) this.#rows!.set(rows, this.#good * this.#size.width!);
-    this.#lines.addRuns(read.runs, records, firstLine);
+    this.#lines.addAll(read.lines, firstLine);
     this.#good += records;
     this.#records += records;
     const isLast = this.quota === 0;
@@ -99,48 +93,13 @@ export class BlockBuilder {
     if (isLast) this.#nextBatch();
   }
 
-  /** Adds a feature to the record being read; its id in two u32 halves. */
-  feature(low: number, high: number, value: number, field: number): void {
-    this.inputs[0]!.feature(low, high, value, field);
-  }
-
-  /** How much the record being read counts. */
-  weight(value: number): void {
-    this.#weight = Math.fround(value);
-  }
-
-  /** The group of the record being read, in two u32 halves. */
-  group(low: number, high: number): void {
-    this.#group = [low, high];
-  }
-
-  /** Features of the record being read, so far. */
-  get pending(): number {
-    return this.inputs[0]!.pending;
-  }
-
-  /** Ends the record being read. */
-  good(label: number, line: number): void {
-    this.#labels[this.#good] = label;
-    if (this.#weight !== 1) this.#allWeights()[this.#good] = this.#weight;
-    if (this.#group !== NO_GROUP_HALVES) this.#allGroups().set(this.#group, 2 * this.#good);
-    this.inputs[0]!.good();
-    this.#good += 1;
-    this.#endRecord(line);
-  }
-
-  /** Ends the record being read and drops its features. */
   bad(record: BadRecord): void {
-    for (const input of this.inputs) input.drop();
+    assert(this.quota > 0, 'no more records than were announced');
     this.#bad.push(record);
     this.#badPositions.push(this.#records);
-    this.#endRecord(record.line);
-  }
-
-  /** Drops the record being read, which does not belong to the block. */
-  drop(): void {
-    this.inputs[0]!.drop();
-    this.#group = NO_GROUP_HALVES;
+    this.#lines.add(record.line);
+    this.#records += 1;
+    if (this.quota === 0) this.#endBatch();
   }
 
   finish(): ParsedBlock {
@@ -161,15 +120,6 @@ export class BlockBuilder {
       runLines: lines,
       notes: { parts: this.#parts, bad: this.#bad },
     };
-  }
-
-  #endRecord(line: number): void {
-    assert(this.quota > 0, 'no more records than were announced');
-    this.#weight = 1;
-    this.#group = NO_GROUP_HALVES;
-    this.#lines.add(line);
-    this.#records += 1;
-    if (this.quota === 0) this.#endBatch();
   }
 
   #endBatch(): void {

@@ -4,7 +4,7 @@
  */
 import { assert } from '../../base/assert.ts';
 import type { Batch, SparseInput } from '../../model/model.ts';
-import type { BadRecord } from '../source.ts';
+import type { BadRecord } from '../bad-record.ts';
 
 /** Numbers in `starts` for each batch, and behind the last one. */
 export const START = { features: 0, distinct: 1, words: 2 } as const;

@@ -2,7 +2,8 @@
 import { assert } from '../../base/assert.ts';
 import { createIdDictionary } from '../../base/id-dictionary.ts';
 import { LIMITS } from '../../base/limits.ts';
-import type { DistinctIds, ReadFeatures, SparseKernel } from '../kernels/sparse-kernel.ts';
+import type { DistinctIds, SparseKernel } from '../kernels/sparse-kernel.ts';
+import type { ReadFeatures } from '../piece.ts';
 import { type BlockFeatures, START } from './block.ts';
 
 export interface InputSize {
@@ -30,11 +31,8 @@ export class InputBuilder {
   #batch = 0;
   /** Features of good records before the batch that is being read. */
   #batchFeatures = 0;
-  /** The ids of the batch, in pieces, and of single features behind them: u32 halves. */
+  /** The ids of the batch, in pieces. */
   #pieces: Uint8Array[] = [];
-  #single: number[] = [];
-  /** Features of the record that is read feature by feature. */
-  #pending = 0;
 
   constructor(size: InputSize, kernel: SparseKernel) {
     this.#size = size;
@@ -45,19 +43,10 @@ export class InputBuilder {
     this.#fields = size.hasFields ? new Uint16Array(size.features) : undefined;
   }
 
-  /** Features of the batch so far: the ends of the next records count from here. */
-  get firstEnd(): number {
-    return this.#features - this.#batchFeatures;
-  }
-
-  get pending(): number {
-    return this.#pending;
-  }
-
   /** `isLast`: with these records the batch is whole. */
   add({ features, ends, ids, values, fields }: ReadFeatures, isLast: boolean): void {
-    this.#offsets.set(ends, this.#nextOffset);
-    this.#nextOffset += ends.length;
+    const before = this.#ofBatch;
+    for (const end of ends) this.#offsets[this.#nextOffset++] = before + end;
     if (values !== undefined) this.#allValues().set(values, this.#features);
     else this.#values?.fill(1, this.#features, this.#features + features);
     if (this.#fields !== undefined) {
@@ -69,37 +58,12 @@ export class InputBuilder {
       this.#endBatch(this.#kernel.distinctOfLast(features));
       return;
     }
-    this.#park();
     // What the kernel has read is there until its next call only.
     this.#pieces.push(this.#kernel.hasRead(ids) ? ids.slice() : ids);
     if (isLast) this.endBatch();
   }
 
-  /** Adds a feature to the record being read; its id in two u32 halves. */
-  feature(low: number, high: number, value: number, field: number): void {
-    const at = this.#features + this.#pending;
-    if (this.#values === undefined && Math.fround(value) !== 1) this.#allValues();
-    if (this.#values !== undefined) this.#values[at] = value;
-    if (this.#fields !== undefined) this.#fields[at] = field;
-    this.#single.push(low, high);
-    this.#pending += 1;
-  }
-
-  /** Ends the record being read. */
-  good(): void {
-    this.#features += this.#pending;
-    this.#pending = 0;
-    this.#offsets[this.#nextOffset++] = this.firstEnd;
-  }
-
-  /** Drops the features of the record being read. */
-  drop(): void {
-    this.#single.length -= 2 * this.#pending;
-    this.#pending = 0;
-  }
-
   endBatch(): void {
-    this.#park();
     this.#endBatch(this.#distinctOfPieces());
   }
 
@@ -116,18 +80,16 @@ export class InputBuilder {
 
   /** Whether the batch has these records only, and the kernel their ids. */
   #isAlone(ids: Uint8Array): boolean {
-    return this.#pieces.length === 0 && this.#single.length === 0 && this.#kernel.hasRead(ids);
+    return this.#pieces.length === 0 && this.#kernel.hasRead(ids);
   }
 
-  /** Puts the ids of single features behind the pieces. */
-  #park(): void {
-    if (this.#single.length === 0) return;
-    this.#pieces.push(new Uint8Array(Uint32Array.from(this.#single).buffer));
-    this.#single = [];
+  /** Features of the batch so far. */
+  get #ofBatch(): number {
+    return this.#features - this.#batchFeatures;
   }
 
   #distinctOfPieces(): DistinctIds {
-    const count = this.firstEnd;
+    const count = this.#ofBatch;
     return count <= LIMITS.kernelIds
       ? this.#kernel.distinctOf(this.#pieces, count)
       : plainDistinct(this.#pieces, count);
@@ -151,7 +113,7 @@ export class InputBuilder {
   }
 
   #allValues(): Float32Array {
-    this.#values ??= new Float32Array(this.#size.features).fill(1, 0, this.#features + this.#pending);
+    this.#values ??= new Float32Array(this.#size.features).fill(1, 0, this.#features);
     return this.#values;
   }
 }

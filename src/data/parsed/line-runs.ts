@@ -17,16 +17,9 @@ export class LineRuns {
     this.#nextLine = line + 1;
   }
 
-  /** `runs`: pairs of the records before a run, and its line less `firstLine`; the first one is of the first record. */
-  addRuns(runs: Uint32Array, records: number, firstLine: number): void {
-    if (records === 0) return;
-    const before = this.#nextPosition;
-    for (let at = 0; at < runs.length; at += 2) {
-      const line = firstLine + runs[at + 1]!;
-      if (at > 0 || line !== this.#nextLine) this.#begin(before + runs[at]!, line);
-    }
-    this.#nextPosition = before + records;
-    this.#nextLine = this.#lines[this.#count - 1]! + this.#nextPosition - this.#positions[this.#count - 1]!;
+  /** `lines`: of the records that come next, each less `firstLine`. */
+  addAll(lines: Uint32Array, firstLine: number): void {
+    for (const line of lines) this.add(firstLine + line);
   }
 
   finish(): { readonly positions: Uint32Array; readonly lines: Float64Array } {

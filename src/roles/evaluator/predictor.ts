@@ -1,6 +1,6 @@
 /** Makes scores part after part of the records; several at a time, handed on in their order. */
 import { throwIfAborted } from '../../cluster/waiting.ts';
-import type { AnyPart } from '../../data/forward-parts.ts';
+import type { AnyPart } from '../../data/formats/format.ts';
 import { addTally, NO_TALLY, type ScoreClient, type ScoredGroup, type Tally } from './score-groups.ts';
 
 /** Text of the scores; or the scores, where the output is cut otherwise than its input. */

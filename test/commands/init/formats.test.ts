@@ -6,7 +6,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { lookAsJob } from '../../../src/data/inspection/job-columns.ts';
 import { columnSpecOf, type Job } from '../../../src/job/schema.ts';
 import { widestRule } from '../../../src/roles/master/dataset.ts';
-import { chunkOf } from '../../data/packings/recordio/recordio.ts';
+import { chunkOf } from '../../data/bytes/packings/recordio/recordio.ts';
 import { testPlace } from '../../data/place.ts';
 import { cwd, file, paddlet, printed, repeat, types, useFolder } from './printed.ts';
 

@@ -1,9 +1,9 @@
 /** Records that are read forwards, each as something to compare. */
 
+import { openForward } from '../../../src/data/bytes/packings/unpack.ts';
 import { FORWARD_HEAD_BYTES, type ForwardOptions } from '../../../src/data/formats/format.ts';
 import type { DataFormat } from '../../../src/data/formats/registry.ts';
 import { formatOf } from '../../../src/data/formats/registry.ts';
-import { openForward } from '../../../src/data/packings/unpack.ts';
 import type { TaskRecords } from '../../../src/data/source.ts';
 import type { Batch, SparseInput } from '../../../src/model/model.ts';
 

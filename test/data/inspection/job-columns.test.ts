@@ -2,7 +2,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { collisionsOf, type JobLook, lookAsJob } from '../../../src/data/inspection/job-columns.ts';
+import { collisionsOf } from '../../../src/data/inspection/ids.ts';
+import { type JobLook, lookAsJob } from '../../../src/data/inspection/job-columns.ts';
 import { parseJobFile } from '../../../src/job/load-job.ts';
 import { columnSpecOf } from '../../../src/job/schema.ts';
 import { testPlace } from '../place.ts';

@@ -8,7 +8,7 @@ import { compareTables } from '../../../src/data/inspection/compare.ts';
 import { JsonShape } from '../../../src/data/inspection/json-shape.ts';
 import { type AnyLookOptions, type Look, lookAt } from '../../../src/data/inspection/look.ts';
 import { typeOf } from '../../../src/data/inspection/types.ts';
-import { chunkOf } from '../packings/recordio/recordio.ts';
+import { chunkOf } from '../bytes/packings/recordio/recordio.ts';
 import { testPlace } from '../place.ts';
 
 const place = testPlace();

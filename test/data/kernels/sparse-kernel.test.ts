@@ -3,13 +3,16 @@
 import { describe, expect, test } from 'vitest';
 import { createIdDictionary } from '../../../src/base/id-dictionary.ts';
 import { READ, SparseKernel } from '../../../src/data/kernels/sparse-kernel.ts';
+import type { SparsePiece } from '../../../src/data/piece.ts';
 import * as fc from '../../properties.ts';
 
 const kernel = new SparseKernel();
+const LINES = { labels: { task: 'regression' }, hasFields: false } as const;
 
 function read(text: string) {
-  kernel.begin(Buffer.from(text), 1, { task: 'regression' });
-  return kernel.next(1000, 0);
+  kernel.begin(Buffer.from(text), LINES);
+  const { status, piece } = kernel.next(1000);
+  return { status, ...piece.features };
 }
 
 /** As bits; undefined when the kernel leaves the line to the plain parser. */
@@ -135,12 +138,21 @@ describe('ids', () => {
 });
 
 test('records up to a number, and the rest later', () => {
-  const text = '1 1:1\n\n# c\n2 2:1 3:2\n3\n';
-  kernel.begin(Buffer.from(text), 10, { task: 'regression' });
-  const first = kernel.next(1, 0);
-  expect([first.status, first.records, [...first.ends], [...first.runs]]).toEqual([READ.full, 1, [1], [0, 0]]);
-  const rest = kernel.next(5, first.features);
-  expect([rest.status, [...rest.labels], [...rest.ends], [...rest.runs]]).toEqual([READ.done, [2, 3], [3, 3], [0, 3]]);
-  expect(kernel.lines).toBe(5);
-  expect(kernel.next(0, 0).status).toBe(READ.done);
+  const text = '1 1:1\n\n# c\n2 2:1 3:2\n3';
+  kernel.begin(Buffer.from(text), LINES);
+  const { status, piece } = kernel.next(1);
+  const placesOf = ({ lines, starts, ends, features }: SparsePiece) =>
+    [lines, starts, ends, features.ends].map((words) => [...words]);
+  expect([status, piece.records, placesOf(piece)]).toEqual([READ.full, 1, [[0], [0], [6], [1]]]);
+  const rest = kernel.next(5);
+  expect([rest.status, [...rest.piece.labels]]).toEqual([READ.done, [2, 3]]);
+  // The last line lacks its line break.
+  expect(placesOf(rest.piece)).toEqual([
+    [3, 4],
+    [11, 21],
+    [21, 22],
+    [2, 2],
+  ]);
+  expect([kernel.lines, kernel.at]).toEqual([5, 22]);
+  expect(kernel.next(0).status).toBe(READ.done);
 });

@@ -1,8 +1,9 @@
 /** The block of docs/data-cache.md: what text, and from which files. */
-import { parseText } from '../../../src/data/formats/libsvm/text.ts';
-import { type ReadFeatures, sparseKernel } from '../../../src/data/kernels/sparse-kernel.ts';
+import { sparseKernel } from '../../../src/data/kernels/sparse-kernel.ts';
 import { BlockBuilder } from '../../../src/data/parsed/block-builder.ts';
 import type { KeptBlock } from '../../../src/data/parsed/layout.ts';
+import type { ReadFeatures } from '../../../src/data/piece.ts';
+import { sparseBlock } from '../formats/libsvm/sparse-text.ts';
 
 export const GOLDEN_KEY = Buffer.from(Array.from({ length: 32 }, (_, at) => at));
 
@@ -20,15 +21,9 @@ const SOURCE = { bytes: 0, modifiedMs: 1795600000000.25, changedMs: 179560000000
 
 /** Of `text`, as lines from 1 on of `a.txt`, in batches of two. */
 export function goldenBlock(text = GOLDEN_TEXT, hasFields = false): KeptBlock {
-  const bytes = Buffer.from(text);
-  const builder = new BlockBuilder({ records: 4, features: [bytes.length], batchSize: 2, hasFields }, sparseKernel());
-  builder.startPart('a.txt');
-  parseText(
-    { file: 'a.txt', bytes, offset: 0, firstLine: 1, hasFields },
-    { task: 'binary', mayHaveWeight: true },
-    builder,
-  );
-  return { block: builder.finish(), sources: [{ ...SOURCE, bytes: bytes.length }] };
+  const labels = { task: 'binary', mayHaveWeight: true } as const;
+  const block = sparseBlock({ file: 'a.txt', text, labels, batchSize: 2, hasFields });
+  return { block, sources: [{ ...SOURCE, bytes: text.length }] };
 }
 
 /** Of three records, the second one bad, in batches of two: two sparse inputs, and a dense one of two floats. */
@@ -37,7 +32,7 @@ export function goldenInputs(): KeptBlock {
   const builder = new BlockBuilder(size, sparseKernel());
   const add = (line: number, label: number, inputs: readonly ReadFeatures[], rows: readonly number[]): void => {
     const facts = { records: 1, labels: Float32Array.of(label), weights: undefined, groups: undefined };
-    builder.add({ ...facts, runs: Uint32Array.of(0, 0) }, line, inputs, Float32Array.from(rows));
+    builder.add({ ...facts, lines: Uint32Array.of(0) }, line, inputs, Float32Array.from(rows));
   };
   builder.startPart('a.csv');
   add(2, 1, [featuresOf([7n, 9n], [0, 1], [1, 0.5]), featuresOf([9n], [0])], [0.25, -1]);

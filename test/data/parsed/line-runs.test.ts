@@ -4,10 +4,10 @@ import { LineRuns } from '../../../src/data/parsed/line-runs.ts';
 test('lines that follow each other are one run, however they come', () => {
   const runs = new LineRuns();
   runs.break();
-  runs.addRuns(Uint32Array.of(0, 0, 2, 5), 4, 10);
+  runs.addAll(Uint32Array.of(0, 1, 5, 6), 10);
   // Lines 10, 11, 15, 16; then 17 alone, then 18 and 19.
   runs.add(17);
-  runs.addRuns(Uint32Array.of(0, 0), 2, 18);
+  runs.addAll(Uint32Array.of(0, 1), 18);
   runs.add(30);
   runs.break();
   runs.add(31);

@@ -1,9 +1,9 @@
 /** Scores of records in their order, bad ones among them, whatever happens to the client. */
 import { expect, test } from 'vitest';
 import { assert } from '../../../src/base/assert.ts';
+import { openForward } from '../../../src/data/bytes/packings/unpack.ts';
 import { FORWARD_HEAD_BYTES } from '../../../src/data/formats/format.ts';
 import { formatOf } from '../../../src/data/formats/registry.ts';
-import { openForward } from '../../../src/data/packings/unpack.ts';
 import { createModel } from '../../../src/model/registry.ts';
 import { Predictor } from '../../../src/roles/evaluator/predictor.ts';
 import { addTally, NO_TALLY, scoreGroup } from '../../../src/roles/evaluator/score-groups.ts';

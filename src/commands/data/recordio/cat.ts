@@ -1,7 +1,7 @@
 import { Args, Flags } from '@oclif/core';
-import { recordsOf } from '../../../data/packings/recordio/body.ts';
-import { type ReadRange, readRange } from '../../../data/packings/recordio/chunks.ts';
-import { linesOf } from '../../../data/packings/recordio/unpack.ts';
+import { recordsOf } from '../../../data/bytes/packings/recordio/body.ts';
+import { type ReadRange, readRange } from '../../../data/bytes/packings/recordio/chunks.ts';
+import { linesOf } from '../../../data/bytes/packings/recordio/unpack.ts';
 import { PaddletCommand } from '../../base-command.ts';
 import { openRecordio } from './open.ts';
 

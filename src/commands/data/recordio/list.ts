@@ -1,7 +1,7 @@
 import { Args } from '@oclif/core';
 import { EXIT, type ExitCode } from '../../../base/errors.ts';
 import { nextTurn } from '../../../base/seams.ts';
-import { type ListedChunk, listChunks } from '../../../data/packings/recordio/chunks.ts';
+import { type ListedChunk, listChunks } from '../../../data/bytes/packings/recordio/chunks.ts';
 import { PaddletCommand } from '../../base-command.ts';
 import { openRecordio } from './open.ts';
 

@@ -1,15 +1,17 @@
 /** Files of columns that `paddlet data convert` has made, as a data format. */
 import { crc32 } from 'node:zlib';
 import { assert } from '../../../base/assert.ts';
+import { openContent } from '../../bytes/content.ts';
 import { changed, countRecords, positionOf } from '../../chunk-check.ts';
 import type { FieldColumn } from '../../columns/column.ts';
 import { type ColumnRecords, columnRecords } from '../../columns/column-records.ts';
 import { fitsLayout } from '../../columns/layout.ts';
-import type { PieceSink } from '../../columns/piece-sink.ts';
-import { SelectingSink, splitBy } from '../../columns/selecting.ts';
-import { openContent } from '../../content.ts';
+import type { ColumnPiece } from '../../columns/piece.ts';
+import { columnPicking } from '../../columns/selecting.ts';
 import type { OpenFiles } from '../../open-files.ts';
+import type { PieceSink } from '../../piece.ts';
 import { resolveFiles } from '../../place.ts';
+import { SelectingSink } from '../../selecting.ts';
 import { Selector } from '../../selection.ts';
 import type { Chunk } from '../../source.ts';
 import { type Format, type ParsedTask, type ReadOptions, UNTIMED } from '../format.ts';
@@ -81,10 +83,10 @@ async function readChunk(
   const { file } = plan;
   const end = into.records + chunk.records;
   const first = selection === undefined ? chunk.firstRecord : positionOf(chunk, file);
-  let sink: PieceSink = into;
+  let sink: PieceSink<ColumnPiece> = into;
   if (selection !== undefined) {
     const selector = new Selector(selection, await sourceOf(files, chunk));
-    sink = new SelectingSink(into, selector, splitBy(selection, columns!.columns), first);
+    sink = new SelectingSink(into, selector, columnPicking(selection, columns!.columns), first);
   }
   const to = chunk.offset + chunk.bytes;
   const stretch = {

@@ -1,11 +1,14 @@
 /** The index of columns files: each is read once, for its records and for what is known of its numbers. */
+import { assert } from '../../../base/assert.ts';
+import type { Content } from '../../bytes/content.ts';
 import type { ColumnSpec } from '../../columns/column.ts';
-import type { PieceSink } from '../../columns/piece-sink.ts';
-import type { Content } from '../../content.ts';
+import type { ColumnPiece } from '../../columns/piece.ts';
+import { columnPicking } from '../../columns/selecting.ts';
+import type { PieceSink } from '../../piece.ts';
 import type { DataPlace } from '../../place.ts';
 import type { FileLayout, IndexedFile } from '../../source.ts';
 import type { Format, FoundFiles, Indexing, ReadFile, WholeFile } from '../format.ts';
-import { type IndexSink, indexEach, selectedFor } from '../index-sink.ts';
+import { columnNotes, type IndexSink, indexEach, selectedFor } from '../index-sink.ts';
 import { decodeBlock, HEAD_BYTES } from './block.ts';
 import { damaged, decodeHeader, type FileHeader, FRAME_BYTES, headerBytes, layoutOf } from './header.ts';
 import { BlockRecords, blockPlan, Fault } from './records.ts';
@@ -17,19 +20,27 @@ export const indexColumns = (
   into: Indexing,
   open?: Format['open'],
 ): Promise<IndexedFile[]> => {
-  const read = async (content: Content, how: WholeFile, sink: IndexSink): Promise<FileLayout> => {
+  const { columns, selection } = into;
+  assert(columns !== undefined, 'the format has columns');
+  const picking = selection && columnPicking(selection, columns.columns);
+  const read = async (
+    content: Content,
+    how: Omit<WholeFile, 'columns'>,
+    sink: IndexSink<ColumnPiece>,
+  ): Promise<FileLayout> => {
     const { source } = (await readHeader(content)).header;
-    return (await readColumns(content, how, selectedFor(sink, source, into), sink)).layout;
+    const selected = selectedFor(sink, source, selection, picking);
+    return (await readColumns(content, { ...how, columns }, selected, sink)).layout;
   };
-  return indexEach(place, found, into, read, open);
+  return indexEach(place, found, into, columnNotes(into), read, open && ((from, path) => open(from, path, columns)));
 };
 
 /** As `Format.readFile`. `watch` sees the bytes of each block, before and after its records. */
 export async function readColumns(
   content: Content,
   { columns, labels, onBytes, beforeRead = async () => {} }: WholeFile,
-  sink: PieceSink,
-  watch?: Pick<IndexSink, 'show' | 'retire'>,
+  sink: PieceSink<ColumnPiece>,
+  watch?: Pick<IndexSink<ColumnPiece>, 'show' | 'retire'>,
 ): Promise<ReadFile & { readonly layout: FileLayout }> {
   const { path } = content;
   const { header, bytes: from } = await readHeader(content);
@@ -70,7 +81,11 @@ export async function readColumns(
 }
 
 /** False when the sink is full before the end of the block. */
-function passWhole({ block, bytes, offset }: ReadBlock, plan: ReturnType<typeof blockPlan>, sink: PieceSink): boolean {
+function passWhole(
+  { block, bytes, offset }: ReadBlock,
+  plan: ReturnType<typeof blockPlan>,
+  sink: PieceSink<ColumnPiece>,
+): boolean {
   const records = new BlockRecords(block, bytes, offset, plan);
   let at = 0;
   while (at < block.records && sink.quota > 0) at = records.pass(at, block.records, sink);

@@ -1,12 +1,13 @@
 /** The records of a block, as the columns of a job want them. */
 import { LIMITS } from '../../../base/limits.ts';
 import { parsedJson } from '../../../base/parsed-json.ts';
+import type { BadRecord } from '../../bad-record.ts';
 import { type ColumnSpec, type NumberColumn, slotsOf } from '../../columns/column.ts';
 import { fieldColumns } from '../../columns/layout.ts';
 import { type ColumnPiece, type ListIds, NO_TEXT, slicePiece } from '../../columns/piece.ts';
-import type { PieceSink } from '../../columns/piece-sink.ts';
 import { expectedLabels, isWeight, type LabelRule, labelOf } from '../../labels.ts';
-import type { BadRecord, FileLayout } from '../../source.ts';
+import type { PieceSink } from '../../piece.ts';
+import type { FileLayout } from '../../source.ts';
 import { type Block, SECTION } from './block.ts';
 
 /** Where the columns of a job are in the blocks of a file. */
@@ -68,13 +69,13 @@ export class BlockRecords {
   }
 
   /** Passes on at most `most` records from `at` on, as far as the sink has room. Returns where it stopped. */
-  pass(at: number, most: number, into: PieceSink): number {
+  pass(at: number, most: number, into: PieceSink<ColumnPiece>): number {
     const end = Math.min(this.#block.records, at + most);
     let next = at;
     while (next < end && into.quota > 0) {
       const first = this.#goodAt[next]!;
       if (first < 0) {
-        into.bad(this.#badRecord(next), 0, this.#block.bytes);
+        into.bad(this.#badRecord(next), { start: 0, end: this.#block.bytes });
         next += 1;
         continue;
       }

@@ -1,8 +1,8 @@
 /** Writes a file of columns of what is read of another file. */
 import { dirname } from 'node:path';
 import { LIMITS } from '../../../base/limits.ts';
+import type { Content } from '../../bytes/content.ts';
 import type { Column, ColumnSpec } from '../../columns/column.ts';
-import type { Content } from '../../content.ts';
 import { ANY_LABEL } from '../../labels.ts';
 import type { DataPlace } from '../../place.ts';
 import { writeWhole } from '../../whole-file.ts';

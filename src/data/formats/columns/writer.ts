@@ -1,9 +1,9 @@
 /** Makes the blocks of a columns file of the records of another one. */
 import { LIMITS } from '../../../base/limits.ts';
+import type { BadRecord } from '../../bad-record.ts';
 import { type ColumnSpec, slotsOf } from '../../columns/column.ts';
 import type { ColumnPiece } from '../../columns/piece.ts';
-import type { PieceSink } from '../../columns/piece-sink.ts';
-import type { BadRecord } from '../../source.ts';
+import type { PieceSink } from '../../piece.ts';
 import { BLOCK_RECORDS, encodeBlock, SECTION, type Section } from './block.ts';
 import { kept } from './header.ts';
 
@@ -16,7 +16,7 @@ const FIXED_BYTES = LIMITS.recordBytes / 4;
 const VALUE_BYTES = 8;
 
 /** Takes records, and gives blocks. */
-export class BlockWriter implements PieceSink {
+export class BlockWriter implements PieceSink<ColumnPiece> {
   readonly quota = LIMITS.pieceRecords;
   badRecords = 0;
   readonly #spec: ColumnSpec;

@@ -1,6 +1,7 @@
 /** CSV and TSV text as a data format. */
+
+import { textFormat } from '../text/columns.ts';
 import type { TextForm } from '../text/form.ts';
-import { textFormat } from '../text/format.ts';
 import { dialectBytes, LineEnd, wholeLines } from './fields.ts';
 import { keptIn } from './kept-fields.ts';
 import { headerNames, headOf } from './layout.ts';

@@ -3,7 +3,8 @@ import { PaddletError } from '../../../base/errors.ts';
 import { LIMITS } from '../../../base/limits.ts';
 import { NEWLINE } from '../../ascii.ts';
 import type { ColumnSpec } from '../../columns/column.ts';
-import type { FileHead, Kept, KeptTexts } from '../text/form.ts';
+import type { FileHead } from '../text/form.ts';
+import type { Kept, KeptTexts } from '../text/kind.ts';
 import type { DialectBytes } from '../text/plan.ts';
 import { dialectBytes, FieldReader } from './fields.ts';
 

@@ -6,14 +6,16 @@ import { LIMITS } from '../../../base/limits.ts';
 import { NUL_REASON } from '../../appearance.ts';
 import { NEWLINE, quote } from '../../ascii.ts';
 import { tooLong } from '../../chunk-check.ts';
-import type { Line, LinePlan, LineReader, LineText } from '../text/plan.ts';
+import type { ColumnPiece } from '../../columns/piece.ts';
+import type { Line, LineReader, LineText } from '../text/lines.ts';
+import type { LinePlan } from '../text/plan.ts';
 import { badRecord, RecordValues } from '../text/values.ts';
 import { FieldReader, REPEATED_HEADER } from './fields.ts';
 import type { HeaderNames } from './layout.ts';
 
 const AFTER_BYTES = 20;
 
-export class CsvLineReader implements LineReader {
+export class CsvLineReader implements LineReader<ColumnPiece> {
   readonly #text: LineText;
   readonly #plan: LinePlan;
   readonly #reader: FieldReader;
@@ -30,7 +32,7 @@ export class CsvLineReader implements LineReader {
   }
 
   /** The line that begins at `start`; `line`: lines of the text before it. */
-  read(start: number, line: number): Line {
+  read(start: number, line: number): Line<ColumnPiece> {
     const { bytes } = this.#text;
     const { comment } = this.#plan.form.dialect;
     let at = start;
@@ -43,7 +45,7 @@ export class CsvLineReader implements LineReader {
     return this.#readRecord(start, line);
   }
 
-  #readRecord(start: number, line: number): Line {
+  #readRecord(start: number, line: number): Line<ColumnPiece> {
     const reader = this.#reader;
     const { bytes } = this.#text;
     const { targets, fields, form } = this.#plan;

@@ -1,8 +1,7 @@
 /** Lines to be scored: they may lack the field of the label. */
 import { PaddletError } from '../../../base/errors.ts';
 import type { ColumnSpec, FieldColumn } from '../../columns/column.ts';
-import type { ForwardOptions } from '../format.ts';
-import type { ForwardBeginning } from '../text/form.ts';
+import type { ForwardHead, ForwardOptions } from '../format.ts';
 import { headOf } from './layout.ts';
 
 /**
@@ -12,7 +11,7 @@ import { headOf } from './layout.ts';
 export function withoutLabel<S extends ColumnSpec>(
   spec: S,
   { file, fields }: Pick<ForwardOptions, 'file' | 'fields'>,
-  { bytes, isWhole }: ForwardBeginning,
+  { bytes, isWhole }: ForwardHead,
 ): S {
   const found = headOf(file, bytes, isWhole, { ...spec, columns: [] })?.layout.fields;
   if (spec.dialect.header || found === undefined || fields === undefined || found === fields) return spec;

@@ -2,8 +2,8 @@
 import { crc32 } from 'node:zlib';
 import { assert } from '../../../base/assert.ts';
 import { PaddletError } from '../../../base/errors.ts';
+import { openContent } from '../../bytes/content.ts';
 import { changed, countRecords } from '../../chunk-check.ts';
-import { openContent } from '../../content.ts';
 import { DenseRecordsBuilder } from '../../dense-records.ts';
 import type { OpenFiles } from '../../open-files.ts';
 import type { Chunk } from '../../source.ts';

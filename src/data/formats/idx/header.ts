@@ -5,7 +5,7 @@
 import { basename, dirname, join } from 'node:path';
 import { PaddletError } from '../../../base/errors.ts';
 import { LIMITS } from '../../../base/limits.ts';
-import type { Content } from '../../content.ts';
+import type { Content } from '../../bytes/content.ts';
 
 const IMAGES_MAGIC = 2051;
 const LABELS_MAGIC = 2049;

@@ -2,8 +2,8 @@
 import { crc32 } from 'node:zlib';
 import { assert } from '../../../base/assert.ts';
 import { PaddletError } from '../../../base/errors.ts';
+import { type Content, openContent } from '../../bytes/content.ts';
 import type { ChunkCutter } from '../../chunk-cutter.ts';
-import { type Content, openContent } from '../../content.ts';
 import { noteLabel } from '../../oddities.ts';
 import type { DataPlace } from '../../place.ts';
 import type { IndexedFile } from '../../source.ts';

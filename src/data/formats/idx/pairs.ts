@@ -1,6 +1,6 @@
 /** Finds the labels of idx images. */
 import { PaddletError } from '../../../base/errors.ts';
-import { openContent } from '../../content.ts';
+import { openContent } from '../../bytes/content.ts';
 import { absolutePath, compareBytewise, type DataPlace, resolveFiles } from '../../place.ts';
 import type { WantedFiles } from '../format.ts';
 import { labelsPathOf, readIdxHeader } from './header.ts';

@@ -10,8 +10,8 @@ import { dialectBytes, LineEnd, wholeLines } from '../csv/fields.ts';
 import { keptIn } from '../csv/kept-fields.ts';
 import { headerNames, headOf } from '../csv/layout.ts';
 import { CsvLineReader } from '../csv/line-reader.ts';
+import { textFormat } from '../text/columns.ts';
 import type { TextForm } from '../text/form.ts';
-import { textFormat } from '../text/format.ts';
 
 /** The first line of a file of RecBole: names with types, of which the first two are ids. */
 const TYPED_NAMES = /^[^\s:]+:token[\t ,]+[^\s:]+:token\b/;

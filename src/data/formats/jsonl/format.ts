@@ -1,8 +1,8 @@
 /** JSON lines as a data format: an object on each line (https://jsonlines.org, RFC 8259). */
-import { plainLineEnd, wholePlainLines } from '../../forward-parts.ts';
+import { plainLineEnd, wholePlainLines } from '../../bytes/slices.ts';
 import type { Format } from '../format.ts';
+import { textFormat } from '../text/columns.ts';
 import type { TextForm } from '../text/form.ts';
-import { textFormat } from '../text/format.ts';
 import { headOf } from './head.ts';
 import { keptIn } from './kept-values.ts';
 import { JsonLineReader } from './line-reader.ts';

@@ -3,7 +3,8 @@ import { PaddletError } from '../../../base/errors.ts';
 import { LIMITS } from '../../../base/limits.ts';
 import { type ColumnSpec, pathOf, splitPath } from '../../columns/column.ts';
 import { fieldColumns } from '../../columns/layout.ts';
-import type { FileHead, Kept } from '../text/form.ts';
+import type { FileHead } from '../text/form.ts';
+import type { Kept } from '../text/kind.ts';
 import { isObject, type Json, jsonOf } from './json.ts';
 import { valueAt } from './line-reader.ts';
 

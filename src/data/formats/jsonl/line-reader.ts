@@ -7,11 +7,13 @@ import { LIMITS } from '../../../base/limits.ts';
 import { isBlank, NEWLINE } from '../../ascii.ts';
 import { tooLong } from '../../chunk-check.ts';
 import { pathOf } from '../../columns/column.ts';
-import type { Line, LinePlan, LineReader, LineText, Target } from '../text/plan.ts';
+import type { ColumnPiece } from '../../columns/piece.ts';
+import type { Line, LineReader, LineText } from '../text/lines.ts';
+import type { LinePlan, Target } from '../text/plan.ts';
 import { badRecord, RecordValues } from '../text/values.ts';
 import { canonicalText, isArray, isObject, isRawNumber, type Json, jsonOf, kindOf, unfit } from './json.ts';
 
-export class JsonLineReader implements LineReader {
+export class JsonLineReader implements LineReader<ColumnPiece> {
   readonly #text: LineText;
   readonly #values: RecordValues;
   readonly #columns: readonly { readonly target: Target; readonly path: readonly string[] }[];
@@ -23,7 +25,7 @@ export class JsonLineReader implements LineReader {
     this.#columns = targets.map((target) => ({ target, path: pathOf(target.column) }));
   }
 
-  read(start: number, line: number): Line {
+  read(start: number, line: number): Line<ColumnPiece> {
     const { bytes } = this.#text;
     let at = start;
     while (at < bytes.length && isBlank(bytes[at]!)) at++;

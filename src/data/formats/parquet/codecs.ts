@@ -4,7 +4,7 @@
  */
 import { brotliDecompressSync, constants, gunzipSync, zstdDecompressSync } from 'node:zlib';
 import type { CompressionCodec } from 'hyparquet';
-import { snappyBytes, uncompressedSnappy } from '../../snappy.ts';
+import { snappyBytes, uncompressedSnappy } from '../../bytes/snappy.ts';
 import { Fault } from './fault.ts';
 import { decompressedHadoopLz4, decompressedLz4 } from './lz4.ts';
 

@@ -1,6 +1,6 @@
 /** Parquet files as a data format: a file becomes columns in the cache, and all else is as of files of columns. */
 import { assert } from '../../../base/assert.ts';
-import { openContent } from '../../content.ts';
+import { openContent } from '../../bytes/content.ts';
 import { columnsFormat } from '../columns/format.ts';
 import { indexColumns } from '../columns/indexer.ts';
 import type { Format } from '../format.ts';

@@ -1,16 +1,17 @@
 /** Parquet files for predictions: row groups straight from the file; what only training needs may be missing. */
 import { assert } from '../../../base/assert.ts';
 import { PaddletError } from '../../../base/errors.ts';
+import type { Content } from '../../bytes/content.ts';
+import { MAGIC_BYTES } from '../../bytes/packings/packing.ts';
+import { isPacked } from '../../bytes/packings/unpack.ts';
 import { pathOf } from '../../columns/column.ts';
+import { columnRecords } from '../../columns/column-records.ts';
 import { fieldColumns } from '../../columns/layout.ts';
 import type { ColumnPiece } from '../../columns/piece.ts';
-import type { Content } from '../../content.ts';
-import { MAGIC_BYTES } from '../../packings/packing.ts';
-import { isPacked } from '../../packings/unpack.ts';
 import type { ForwardOptions, ReadColumns, RowsReader } from '../format.ts';
-import type { KeptTexts } from '../text/form.ts';
-import { NO_LABEL, withoutTraining } from '../text/forward.ts';
+import { NO_LABEL, withoutTraining } from '../text/columns.ts';
 import { GroupSink, type GroupSource } from '../text/group-sink.ts';
+import type { KeptTexts } from '../text/kind.ts';
 import { readColumn } from './column.ts';
 import { leafNamed } from './footer.ts';
 import type { GroupRecords } from './group-records.ts';
@@ -63,7 +64,7 @@ export async function openRows(content: Content, options: ForwardOptions): Promi
         },
         texts,
       };
-      const sink = new GroupSink({ file, columns: inputs, batchSize, watch }, source);
+      const sink = new GroupSink({ file, batchSize, recordsOf: (size) => columnRecords(inputs, size), watch }, source);
       for (const _ of records.pass(file, sink, from, to));
       return sink.groups();
     },

@@ -1,7 +1,7 @@
 /** The records of a row group: its columns put together, and passed on in pieces. */
 import { LIMITS } from '../../../base/limits.ts';
 import { type ColumnPiece, slicePiece } from '../../columns/piece.ts';
-import type { PieceSink } from '../../columns/piece-sink.ts';
+import type { PieceSink } from '../../piece.ts';
 import type { Target, ValuePlan } from '../text/plan.ts';
 import { RecordValues } from '../text/values.ts';
 import { oneTime, type RowLists, type RowValues } from './taken.ts';
@@ -41,7 +41,7 @@ export class GroupRecords {
    * The records of these rows in their order, as far as the sink has room: some at a time, so that the event loop can
    * turn and what takes them can keep up. Ends early when the sink is full, with false.
    */
-  *pass(file: string, sink: PieceSink, from = 0, to = this.#rows): Generator<void, boolean> {
+  *pass(file: string, sink: PieceSink<ColumnPiece>, from = 0, to = this.#rows): Generator<void, boolean> {
     const piece = this.finish();
     const bad = [...this.#faults.keys()].filter((row) => row >= from && row < to).sort((a, b) => a - b);
     let row = from;
@@ -56,7 +56,7 @@ export class GroupRecords {
       if (end === to) break;
       if (sink.quota === 0) return false;
       const reason = this.#faults.get(end)!;
-      sink.bad({ file, line: this.#firstRow + end + 1, byteOffset: 0, reason }, end, end + 1);
+      sink.bad({ file, line: this.#firstRow + end + 1, byteOffset: 0, reason }, { start: end, end: end + 1 });
       row = end + 1;
     }
     return true;

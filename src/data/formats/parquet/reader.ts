@@ -1,11 +1,12 @@
 /** Reads a Parquet file to records, one row group after the other. */
 import { PaddletError } from '../../../base/errors.ts';
 import { LIMITS } from '../../../base/limits.ts';
+import type { Content } from '../../bytes/content.ts';
 import { type ColumnSpec, pathOf } from '../../columns/column.ts';
 import { layoutByPath } from '../../columns/layout.ts';
-import type { PieceSink } from '../../columns/piece-sink.ts';
-import type { Content } from '../../content.ts';
+import type { ColumnPiece } from '../../columns/piece.ts';
 import { ANY_LABEL, type LabelRule } from '../../labels.ts';
+import type { PieceSink } from '../../piece.ts';
 import type { ReadFile, WholeFile } from '../format.ts';
 import { type DialectBytes, type Target, type ValuePlan, valuePlanOf } from '../text/plan.ts';
 import { readColumn } from './column.ts';
@@ -27,7 +28,7 @@ export interface FilePlan {
 }
 
 /** As `Format.readFile`. */
-export async function readParquet(content: Content, how: WholeFile, sink: PieceSink): Promise<ReadFile> {
+export async function readParquet(content: Content, how: WholeFile, sink: PieceSink<ColumnPiece>): Promise<ReadFile> {
   const { path } = content;
   const { onBytes, beforeRead = async () => {} } = how;
   const file = await planFile(content, how.columns, how.labels, onBytes);

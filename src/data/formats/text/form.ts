@@ -2,16 +2,14 @@
 import type { ColumnSpec } from '../../columns/column.ts';
 import type { LabelRule } from '../../labels.ts';
 import type { FileLayout } from '../../source.ts';
-import type { ForwardOptions } from '../format.ts';
+import type { ForwardHead, ForwardOptions } from '../format.ts';
+import type { Kept, TextHead } from './kind.ts';
 import { type LineForm, type LinePlan, planOf } from './plan.ts';
 
-export interface FileHead {
+export interface FileHead extends TextHead {
   readonly layout: FileLayout;
   /** Those of the header, by field; undefined without one. */
   readonly names: readonly string[] | undefined;
-  /** Where the records begin, and the 1-based line there. */
-  readonly offset: number;
-  readonly line: number;
 }
 
 export interface TextForm {
@@ -22,7 +20,7 @@ export interface TextForm {
   headOf(path: string, bytes: Uint8Array, isWhole: boolean, spec: ColumnSpec): FileHead | undefined;
   linesOf(spec: ColumnSpec, layout: FileLayout): LineForm;
   /** The columns as they are in a file to be scored, which may lack the label. Throws `DataInvalid`. */
-  scored?<S extends ColumnSpec>(spec: S, options: Pick<ForwardOptions, 'file' | 'fields'>, bytes: ForwardBeginning): S;
+  scored?<S extends ColumnSpec>(spec: S, options: Pick<ForwardOptions, 'file' | 'fields'>, head: ForwardHead): S;
   /** `keep`: what users call the columns whose texts go with the predictions. Throws `DataInvalid`. */
   keptIn(file: string, keep: readonly string[], head: FileHead, spec: ColumnSpec): Kept;
 }
@@ -35,18 +33,3 @@ export const planFor = (
   labels: LabelRule,
   path: string,
 ): LinePlan => planOf(form.linesOf(spec, layout), spec, layout, labels, path);
-
-export interface ForwardBeginning {
-  readonly bytes: Uint8Array;
-  readonly isWhole: boolean;
-}
-
-export interface Kept {
-  readonly names: readonly string[];
-  textsIn(text: Uint8Array): KeptTexts;
-}
-
-export interface KeptTexts {
-  /** Texts of the line in [start, end): bytes as Latin-1, empty where the line has none. */
-  of(start: number, end: number): string[];
-}

@@ -1,145 +1,137 @@
-/** A data format of text with columns, whatever its lines are. */
+/** A data format of lines, whatever their records are. */
 import { crc32 } from 'node:zlib';
 import { assert } from '../../../base/assert.ts';
+import { SLICE_BYTES, Slices } from '../../bytes/slices.ts';
 import { changed, countRecords, isOverlong, positionOf, tooLong } from '../../chunk-check.ts';
-import { type ColumnSpec, slotsOf } from '../../columns/column.ts';
-import { type ColumnRecords, columnRecords } from '../../columns/column-records.ts';
-import { fitsLayout } from '../../columns/layout.ts';
-import type { PieceSink } from '../../columns/piece-sink.ts';
-import { SelectingSink, splitBy } from '../../columns/selecting.ts';
-import { StatisticsBuilder } from '../../columns/statistics.ts';
 import type { LabelRule } from '../../labels.ts';
 import type { OpenFiles } from '../../open-files.ts';
+import type { Piece, PieceSink } from '../../piece.ts';
 import { resolveFiles } from '../../place.ts';
+import { SelectingSink } from '../../selecting.ts';
 import { Selector } from '../../selection.ts';
-import type { Chunk, TaskRecords } from '../../source.ts';
-import { type Format, type ParsedTask, type ReadOptions, UNTIMED, type WatchPieces } from '../format.ts';
-import { planFor, type TextForm } from './form.ts';
-import { openTextForward } from './forward.ts';
-import { indexText, readWhole } from './indexer.ts';
-import { type LinePlan, pathBytes } from './plan.ts';
+import type { Chunk } from '../../source.ts';
+import { type AnyPiece, type Format, type ParsedTask, type ReadOptions, UNTIMED } from '../format.ts';
+import { indexEach, selectedFor } from '../index-sink.ts';
+import { openLinesForward } from './forward.ts';
+import type { LineKind, TaskRecordsSink } from './kind.ts';
+import type { LineReading } from './lines.ts';
+import { readSlices } from './read-slices.ts';
 import { readText } from './read-text.ts';
-import { readStretch } from './stretch.ts';
+import { readWhole } from './read-whole.ts';
 
-export function textFormat(form: TextForm, placing: NonNullable<Format['placing']>, parserVersion: number): Format {
+type LineFormat = Required<Pick<Format, 'hasLabelFiles' | 'find' | 'index' | 'readHead' | 'read' | 'openForward'>>;
+
+export function lineFormat<P extends AnyPiece, C>(kind: LineKind<P, C>): LineFormat {
   return {
-    input: 'columns',
-    hasFields: true,
-    placing,
     hasLabelFiles: false,
-    parserVersion,
     find: async (place, { what }) => ({ paths: await resolveFiles(place, what), labels: [] }),
-    index: (place, found, into) => indexText(form, place, found, into),
-    readHead: (head, labels, spec, watch) => readHead(form, head, labels, spec, watch),
-    readFile: (content, how, into) => readWhole(form, content, how, into),
-    read: (files, options, chunks) => read(form, files, options, chunks),
-    openForward: (head, options) => openTextForward(form, head, options),
+    async index(place, found, into) {
+      const spec = kind.specOf(into.columns);
+      return await indexEach(place, found, into, kind.notesOf(into), async (content, how, sink) => {
+        const picking = into.selection && kind.pickingOf(into.selection, spec);
+        const selected = selectedFor(sink, content.path, into.selection, picking);
+        return (await readWhole(kind, content, spec, how, selected, sink)).layout;
+      });
+    },
+    readHead({ file, bytes, isWhole }, labels, columns, into) {
+      const spec = kind.specOf(columns);
+      const head = kind.headOf(file, bytes, isWhole, spec);
+      if (head === undefined) return;
+      const reading = kind.readingOf(file, spec, head.layout, labels);
+      assert(reading !== undefined, 'the layout is that of the file');
+      // A quote that is not closed here may be closed behind the first bytes.
+      const text = { file, bytes: bytes.subarray(head.offset), offset: head.offset, firstLine: head.line };
+      readText<P>(text, reading, into);
+    },
+    read: (files, options, chunks) => read(kind, files, options, chunks),
+    openForward: (head, options) => openLinesForward(kind.scoringOf(head, options), options),
   };
 }
 
-function readHead(
-  form: TextForm,
-  { file, bytes, isWhole }: { readonly file: string; readonly bytes: Uint8Array; readonly isWhole: boolean },
-  labels: LabelRule,
-  spec?: ColumnSpec,
-  watch?: WatchPieces,
-): TaskRecords {
-  assert(spec !== undefined, 'the format has columns');
-  const head = form.headOf(file, bytes, isWhole, spec);
-  // Only labels and what is bad are looked at: any statistics will do.
-  const statistics = new StatisticsBuilder(slotsOf(spec.columns)).finish();
-  const lines = bytes.reduce((count, byte) => count + (byte === 10 ? 1 : 0), 1);
-  const size = { records: lines, bytes: bytes.length + lines * pathBytes(file, spec), batchSize: lines };
-  const records = columnRecords({ columns: spec.columns, statistics, input: 'sparse' }, size);
-  records.startPart(file);
-  if (head === undefined) return records.finish().records;
-  const { layout, offset, line } = head;
-  const text = { file, bytes: bytes.subarray(offset), offset, firstLine: line };
-  // A quote that is not closed here may be closed behind the first bytes.
-  readText(text, planFor(form, spec, layout, labels, file), watch === undefined ? records : watched(records, watch));
-  return records.finish().records;
-}
-
-const watched = (records: ColumnRecords, watch: WatchPieces): PieceSink => ({
-  get quota() {
-    return records.quota;
-  },
-  get badRecords() {
-    return records.badRecords;
-  },
-  add(piece, firstLine) {
-    watch(piece);
-    records.add(piece, firstLine);
-  },
-  bad: (record) => records.bad(record),
-});
-
-async function read(
-  form: TextForm,
+async function read<P extends Piece, C>(
+  kind: LineKind<P, C>,
   files: OpenFiles,
   options: ReadOptions,
   chunks: readonly Chunk[],
 ): Promise<ParsedTask> {
-  const { batchSize, columns, labels, times = UNTIMED } = options;
-  assert(columns !== undefined, 'the format has columns');
+  const { batchSize, labels, times = UNTIMED } = options;
+  const spec = kind.specOf(options.columns);
   const records = countRecords(options.files, chunks);
   const bytes = chunks.reduce((sum, chunk) => {
     if (isOverlong(chunk)) return sum;
-    return sum + chunk.bytes + chunk.records * pathBytes(files.path(chunk.file), columns);
+    return sum + chunk.bytes + chunk.records * kind.pathBytes(files.path(chunk.file), spec);
   }, 0);
-  const into = columnRecords(columns, { records, bytes, batchSize });
+  const into = kind.recordsOf(options, { records, bytes, batchSize });
   for (const chunk of chunks) {
     const file = files.path(chunk.file);
     into.startPart(file);
     if (isOverlong(chunk)) {
-      into.bad({ file, line: chunk.firstLine, byteOffset: chunk.offset, reason: tooLong(chunk.bytes) });
+      const { offset: start, bytes: length } = chunk;
+      const record = { file, line: chunk.firstLine, byteOffset: start, reason: tooLong(length) };
+      into.bad(record, { start, end: start + length });
       continue;
     }
-    const { layout } = options.files[chunk.file]!;
     const end = into.records + chunk.records;
-    if (layout === undefined || !fitsLayout(columns, layout)) throw changed(file, chunk);
-    await readChunk(files, chunk, planFor(form, columns, layout, labels, file), into, options);
+    const reading = readingOf(kind, file, spec, options, chunk, labels);
+    await readChunk(files, chunk, reading, selected(kind, into, chunk, file, options, spec), options);
+    // Which records are left out follows from the position, which comes over the wire.
     if (into.records !== end) throw changed(file, chunk);
   }
   return times.during('parse', () => into.finish());
 }
 
+function readingOf<P extends Piece, C>(
+  kind: LineKind<P, C>,
+  file: string,
+  spec: C,
+  options: ReadOptions,
+  chunk: Chunk,
+  labels: LabelRule,
+): LineReading<P> {
+  const reading = kind.readingOf(file, spec, options.files[chunk.file]!.layout, labels);
+  if (reading === undefined) throw changed(file, chunk);
+  return reading;
+}
+
 /** Takes the selected records of a chunk. */
-function selected(into: PieceSink, chunk: Chunk, file: string, { columns, selection }: ReadOptions): PieceSink {
-  if (selection === undefined || columns === undefined) return into;
-  const from = positionOf(chunk, file);
-  return new SelectingSink(into, new Selector(selection, file), splitBy(selection, columns.columns), from);
+function selected<P extends Piece, C>(
+  kind: LineKind<P, C>,
+  into: TaskRecordsSink<P>,
+  chunk: Chunk,
+  file: string,
+  { selection }: ReadOptions,
+  spec: C,
+): PieceSink<P> {
+  if (selection === undefined) return into;
+  const picking = kind.pickingOf(selection, spec);
+  return new SelectingSink(into, new Selector(selection, file), picking, positionOf(chunk, file));
 }
 
 /** Throws `DataChanged` when the bytes are not those that were indexed. */
-async function readChunk(
+async function readChunk<P extends Piece>(
   files: OpenFiles,
   chunk: Chunk,
-  plan: LinePlan,
-  into: ColumnRecords,
-  options: ReadOptions,
+  reading: LineReading<P>,
+  sink: PieceSink<P>,
+  { times = UNTIMED }: ReadOptions,
 ): Promise<void> {
   const file = files.path(chunk.file);
+  const to = chunk.offset + chunk.bytes;
+  let at = chunk.offset;
   let crc = 0;
-  const stopped = await readStretch(
-    {
-      file,
-      from: chunk.offset,
-      to: chunk.offset + chunk.bytes,
-      firstLine: chunk.firstLine,
-      read: (offset, bytes) => files.bytes(chunk.file, offset, bytes),
+  const source = {
+    async read(into: Uint8Array): Promise<number> {
+      const count = Math.min(into.length, to - at);
+      const bytes = await files.bytes(chunk.file, at, count, into.subarray(0, count));
+      crc = times.during('read', () => crc32(bytes, crc));
+      at += count;
+      // Nothing is known to be as it was indexed before the last bytes.
+      if (at === to && crc !== chunk.crc32) throw changed(file, chunk);
+      return count;
     },
-    plan,
-    selected(into, chunk, file, options),
-    {
-      show(slice, _lines, _offset, isLast) {
-        crc = crc32(slice, crc);
-        // Nothing is known to be as it was indexed before the last slice.
-        if (isLast && crc !== chunk.crc32) throw changed(file, chunk);
-      },
-      retire() {},
-      interrupt() {},
-    },
-  );
-  if (stopped !== undefined) throw changed(file, chunk);
+  };
+  const { offset, firstLine: line } = chunk;
+  const sliceBytes = Math.min(SLICE_BYTES, chunk.bytes + 1);
+  const slices = new Slices(source, { offset, line, lineEnd: reading.lineEnd, sliceBytes });
+  if ((await readSlices(slices, { file, reading, times }, sink)) !== undefined) throw changed(file, chunk);
 }

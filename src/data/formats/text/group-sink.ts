@@ -1,20 +1,16 @@
 /** Puts the records of some text, or of some rows, together in groups, with the texts that are carried over. */
 import { LIMITS } from '../../../base/limits.ts';
-import { type ColumnRecords, columnRecords, type RecordsSize } from '../../columns/column-records.ts';
-import type { ColumnPiece } from '../../columns/piece.ts';
-import type { PieceSink } from '../../columns/piece-sink.ts';
-import type { BadRecord } from '../../source.ts';
-import type { ForwardGroup, ReadColumns, WatchPieces } from '../format.ts';
-import type { KeptTexts } from './form.ts';
+import type { BadRecord } from '../../bad-record.ts';
+import type { BadPlace, Piece, PieceSink } from '../../piece.ts';
+import type { ForwardGroup } from '../format.ts';
+import type { KeptTexts, Scoring, TaskRecordsSink, TaskSize } from './kind.ts';
 
 const ZEROS = new Float32Array(LIMITS.pieceRecords);
 
-export interface GroupSinkOptions {
+export interface GroupSinkOptions<P extends Piece> extends Pick<Scoring<P>, 'recordsOf' | 'watch'> {
   readonly file: string;
-  readonly columns: ReadColumns;
   /** Records of a group, at most. */
   readonly batchSize: number;
-  readonly watch?: WatchPieces | undefined;
 }
 
 /** What the records are in: their places count bytes of text, or rows. */
@@ -22,26 +18,26 @@ export interface GroupSource {
   /** The place of the first. */
   readonly from: number;
   /** Room for those from there on, one at least: as many as there may be, or the first of them. */
-  roomAt(at: number): Pick<RecordsSize, 'records' | 'bytes'>;
+  roomAt(at: number): Pick<TaskSize, 'records' | 'bytes'>;
   /** Those that are carried over; undefined when none are. */
   readonly texts: KeptTexts | undefined;
 }
 
-interface Group {
-  readonly into: ColumnRecords;
+interface Group<P extends Piece> {
+  readonly into: TaskRecordsSink<P>;
   readonly records: number;
   readonly kept: string[][];
 }
 
-export class GroupSink implements PieceSink {
-  readonly #options: GroupSinkOptions;
+export class GroupSink<P extends Piece> implements PieceSink<P> {
+  readonly #options: GroupSinkOptions<P>;
   readonly #source: GroupSource;
   /** How far it is read. */
   #at: number;
-  #group: Group | undefined;
+  #group: Group<P> | undefined;
   readonly #ready: ForwardGroup[] = [];
 
-  constructor(options: GroupSinkOptions, source: GroupSource) {
+  constructor(options: GroupSinkOptions<P>, source: GroupSource) {
     this.#options = options;
     this.#source = source;
     this.#at = source.from;
@@ -56,10 +52,10 @@ export class GroupSink implements PieceSink {
     return this.#group?.into.badRecords ?? 0;
   }
 
-  add(piece: ColumnPiece, firstLine: number): void {
+  add(piece: P, firstLine: number): void {
     const group = this.#open();
     this.#options.watch?.(piece);
-    // The plan has no label: what a kernel has there is of other records.
+    // No label is read: what a kernel has there may be of other records.
     group.into.add({ ...piece, labels: ZEROS.subarray(0, piece.records) }, firstLine);
     const { texts } = this.#source;
     if (texts !== undefined) {
@@ -70,12 +66,12 @@ export class GroupSink implements PieceSink {
     this.#took(group, piece.ends[piece.records - 1]!);
   }
 
-  bad(record: BadRecord, start: number, end: number): void {
+  bad(record: BadRecord, place: BadPlace): void {
     const group = this.#open();
-    group.into.bad(record);
+    group.into.bad(record, place);
     const { texts } = this.#source;
-    if (texts !== undefined) group.kept.push(texts.of(start, end));
-    this.#took(group, end);
+    if (texts !== undefined) group.kept.push(texts.of(place.start, place.end));
+    this.#took(group, place.end);
   }
 
   /** Groups of all records so far. */
@@ -84,17 +80,17 @@ export class GroupSink implements PieceSink {
     return this.#ready;
   }
 
-  #open(): Group {
+  #open(): Group<P> {
     if (this.#group !== undefined) return this.#group;
-    const { file, columns, batchSize } = this.#options;
+    const { file, recordsOf, batchSize } = this.#options;
     const size = this.#source.roomAt(this.#at);
-    const into = columnRecords(columns, { ...size, batchSize });
+    const into = recordsOf({ ...size, batchSize });
     into.startPart(file);
     this.#group = { into, records: size.records, kept: [] };
     return this.#group;
   }
 
-  #took(group: Group, end: number): void {
+  #took(group: Group<P>, end: number): void {
     this.#at = end;
     if (group.into.records === group.records) this.#end();
   }

@@ -5,6 +5,7 @@ import { FRAME_AT, KernelInstance, PAGE_BYTES, roundUp } from '../../kernels/ins
 import { FRAME, FRAME_WORDS } from './kernel-frame.ts';
 import { writePlan } from './kernel-memory.ts';
 import { type PlanPlaces, placesOf } from './kernel-places.ts';
+import type { LineKernel } from './lines.ts';
 import type { LinePlan } from './plan.ts';
 
 const NEWLINE = 10;
@@ -14,7 +15,7 @@ const PLAN_AT = FRAME_AT + PAGE_BYTES;
 /** What the kernel may read behind the text. */
 const BEHIND_BYTES = 16;
 
-export class TextKernel {
+export class TextKernel implements LineKernel<ColumnPiece> {
   readonly #instance = new KernelInstance();
   #plan: LinePlan | undefined;
   #places: PlanPlaces | undefined;

@@ -17,9 +17,9 @@ import { vocabularySeed } from '../../columns/hash.ts';
 import { fieldColumns } from '../../columns/layout.ts';
 import type { ColumnPiece } from '../../columns/piece.ts';
 import { Times } from '../../columns/times.ts';
-import type { LineEndFinder } from '../../forward-parts.ts';
 import type { LabelRule } from '../../labels.ts';
-import type { BadRecord, FileLayout } from '../../source.ts';
+import type { FileLayout } from '../../source.ts';
+import type { LineReader, LineRules, LineText } from './lines.ts';
 
 const COMMA = 44;
 const POINT = 46;
@@ -85,7 +85,7 @@ export interface LinePlan extends ValuePlan {
 }
 
 /** How the lines of a file are read. */
-export interface LineForm {
+export interface LineForm extends Omit<LineRules, 'comment'> {
   readonly kernel: 'parseCsv' | 'parseJson' | 'parseInteractions';
   readonly dialect: DialectBytes;
   /** JSON: those that are read. */
@@ -94,14 +94,7 @@ export interface LineForm {
   readonly isUtf8: boolean;
   /** What follows the last field of a line that is read is not a part of the record. */
   readonly hasRest?: boolean;
-  /** A record has no fewer bytes than that, with its line break. */
-  readonly leastBytes: number;
-  /** The plain form. */
-  reader(text: LineText, plan: LinePlan): LineReader;
-  /** Finds the end of a line that is too long to be held. */
-  lineEnd(): LineEndFinder;
-  /** Where the last record that is whole ends. The text begins with one. */
-  wholeRecords(text: Uint8Array): number;
+  reader(text: LineText, plan: LinePlan): LineReader<ColumnPiece>;
 }
 
 /** The characters of a dialect as bytes; -1 where it has none. */
@@ -124,27 +117,6 @@ export interface ObjectKey {
   /** Field of its value; undefined if the value is an object. */
   readonly field: number | undefined;
 }
-
-export interface LineText {
-  readonly file: string;
-  readonly bytes: Uint8Array;
-  /** Offset of `bytes[0]` in the file's content. */
-  readonly offset: number;
-  readonly firstLine: number;
-}
-
-export interface LineReader {
-  /** The line that begins at `start`; `line`: lines of the text before it. */
-  read(start: number, line: number): Line;
-}
-
-/** What a line is. It ends at `end`, after its line break. */
-export type Line =
-  | { readonly kind: 'none'; readonly end: number; readonly lines: number }
-  | { readonly kind: 'good'; readonly end: number; readonly lines: number; readonly piece: ColumnPiece }
-  | { readonly kind: 'bad'; readonly end: number; readonly lines: number; readonly bad: BadRecord }
-  /** A quote, at that byte, is not closed within the text. */
-  | { readonly kind: 'open'; readonly at: number };
 
 /** Throws `DataInvalid` when a folder of the path lacks a value. */
 export function planOf(

@@ -1,15 +1,9 @@
-/** Text to pieces of columns: by the kernel, and line by line what it leaves. */
-import { isUtf8 } from 'node:buffer';
+/** Text to pieces of records: by the kernel, and line by line what it leaves. */
 import { LIMITS } from '../../../base/limits.ts';
-import { NEWLINE } from '../../ascii.ts';
-import type { ColumnPiece } from '../../columns/piece.ts';
-import type { PieceSink } from '../../columns/piece-sink.ts';
-import { passTimed } from '../../columns/times.ts';
+import type { BadRecord } from '../../bad-record.ts';
 import { READ } from '../../kernels/exports.ts';
-import type { BadRecord } from '../../source.ts';
-import { textKernel } from './kernel.ts';
-import type { Line, LinePlan, LineReader, LineText } from './plan.ts';
-import { badRecord } from './values.ts';
+import type { BadPlace, Piece, PieceSink } from '../../piece.ts';
+import type { Line, LineReader, LineReading, LineText } from './lines.ts';
 
 /** Number of bad records whose text is kept, to show it and to see what the file looks like. */
 const SHOWN_RECORDS = 8;
@@ -26,22 +20,16 @@ export interface ReadText {
 
 /**
  * Reads lines until the text ends. Its last line is whole: it has its line break, or the file ends there. Throws
- * nothing: what does not fit the plan is a bad record.
+ * nothing: what cannot be read is a bad record.
  */
-export function readText(text: LineText, plan: LinePlan, into: PieceSink): ReadText {
+export function readText<P extends Piece>(text: LineText, reading: LineReading<P>, into: PieceSink<P>): ReadText {
   const { bytes } = text;
-  const { form } = plan;
-  const plain = form.reader(text, plan);
-  // The kernel takes a NUL byte for a character, the plain form does not; JSON lines have none in the kernel either.
-  const isPlain = bytes.length > LIMITS.kernelTextBytes || (!form.isUtf8 && bytes.includes(0));
-  if (isPlain) return readPlainly(text, plain, plan, into);
-  const kernel = textKernel();
-  kernel.prepare(plan);
-  kernel.begin(bytes);
-  if (form.isUtf8 && !isUtf8(bytes)) for (const start of faultyLines(bytes)) kernel.spoil(start);
+  const plain = reading.plain(text);
+  const kernel = reading.kernel(text);
+  if (kernel === undefined) return readPlainly(text, plain, reading, into);
   for (;;) {
     const { status, piece } = kernel.next(Math.min(into.quota, LIMITS.pieceRecords));
-    if (piece.records > 0) pass(piece, text, plan, into);
+    if (piece.records > 0) pass(piece, text, reading, into);
     const { at, lines } = kernel;
     if (status === READ.done) return { bytes: bytes.length, lines, isFull: false };
     if (status === READ.full && into.quota > 0) continue;
@@ -53,62 +41,48 @@ export function readText(text: LineText, plan: LinePlan, into: PieceSink): ReadT
     }
     const line = plain.read(at, lines);
     if (line.kind === 'open') return { bytes: at, lines, isFull: false, openQuote: line.at };
-    take(line, at, text, plan, into);
+    take(line, at, text, reading, into);
     kernel.skip(line.end, line.lines);
   }
 }
 
-/** Where lines begin that are not UTF-8. */
-function* faultyLines(bytes: Uint8Array): Generator<number> {
-  for (let start = 0; start < bytes.length; ) {
-    const newline = bytes.indexOf(NEWLINE, start);
-    const end = newline < 0 ? bytes.length : newline + 1;
-    if (!isUtf8(bytes.subarray(start, end))) yield start;
-    start = end;
-  }
-}
-
-function readPlainly(text: LineText, plain: LineReader, plan: LinePlan, into: PieceSink): ReadText {
+function readPlainly<P extends Piece>(
+  text: LineText,
+  plain: LineReader<P>,
+  reading: LineReading<P>,
+  into: PieceSink<P>,
+): ReadText {
   const { bytes } = text;
   let lines = 0;
   for (let at = 0; at < bytes.length; ) {
     const line = plain.read(at, lines);
     if (line.kind !== 'none' && into.quota === 0) return { bytes: at, lines, isFull: true };
     if (line.kind === 'open') return { bytes: at, lines, isFull: false, openQuote: line.at };
-    take(line, at, text, plan, into);
+    take(line, at, text, reading, into);
     lines += line.lines;
     at = line.end;
   }
   return { bytes: bytes.length, lines, isFull: false };
 }
 
-function take(
-  line: Exclude<Line, { kind: 'open' }>,
+function take<P extends Piece>(
+  line: Exclude<Line<P>, { kind: 'open' }>,
   start: number,
   text: LineText,
-  plan: LinePlan,
-  into: PieceSink,
+  reading: LineReading<P>,
+  into: PieceSink<P>,
 ): void {
-  if (line.kind === 'good') pass(line.piece, text, plan, into);
-  if (line.kind === 'bad') refuse(line.bad, start, line.end, into);
+  if (line.kind === 'good') pass(line.piece, text, reading, into);
+  if (line.kind === 'bad') refuse(line.bad, { start, end: line.end, label: line.label }, into);
 }
 
-/** A piece may have records whose time is bad. */
-function pass(piece: ColumnPiece, text: LineText, { times }: LinePlan, into: PieceSink): void {
-  if (times === undefined) {
-    into.add(piece, text.firstLine);
-    return;
-  }
-  passTimed(piece, times, {
-    add: (good) => into.add(good, text.firstLine),
-    bad(record, reason) {
-      const [line, start, end] = [piece.lines[record]!, piece.starts[record]!, piece.ends[record]!];
-      refuse(badRecord(text, { line, start, end }, reason), start, end, into);
-    },
-  });
+function pass<P extends Piece>(piece: P, text: LineText, reading: LineReading<P>, into: PieceSink<P>): void {
+  if (reading.pass === undefined) into.add(piece, text.firstLine);
+  else reading.pass(piece, text, into);
 }
 
-function refuse(record: BadRecord, start: number, end: number, into: PieceSink): void {
+/** Its text is shown for the first ones only. */
+export function refuse<P extends Piece>(record: BadRecord, place: BadPlace, into: PieceSink<P>): void {
   const { text: shown, ...bad } = record;
-  into.bad(shown === undefined || into.badRecords >= SHOWN_RECORDS ? bad : record, start, end);
+  into.bad(shown === undefined || into.badRecords >= SHOWN_RECORDS ? bad : record, place);
 }

@@ -3,12 +3,13 @@
  * what is unusual, all bad records among it.
  */
 import { isBlank, parseU64, quote, textOf } from '../../ascii.ts';
+import type { BadRecord } from '../../bad-record.ts';
 import type { CategoryColumn } from '../../columns/column.ts';
 import { categoryId, halvesOf, hash64, missingId } from '../../columns/hash.ts';
 import { type ColumnPiece, emptyRecord, NO_TEXT, type OneRecord, pieceOf } from '../../columns/piece.ts';
 import { expectedLabels, isWeight, labelOf } from '../../labels.ts';
-import type { BadRecord } from '../../source.ts';
-import { type LabelTexts, type LineText, labelNumber, numberOf, type Target, type ValuePlan } from './plan.ts';
+import type { LineText } from './lines.ts';
+import { type LabelTexts, labelNumber, numberOf, type Target, type ValuePlan } from './plan.ts';
 
 const SHOWN_BYTES = 4096;
 const SHOWN_TEXTS = 8;

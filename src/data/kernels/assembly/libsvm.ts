@@ -18,17 +18,20 @@ class Frame {
   line: u32;
   /** Records still to be read. */
   quota: u32;
-  /** Room for `quota` f32, f32, u64 and u32, for a u64 and for an f32 every four bytes of text. */
+  /** The text, as it is counted: what follows its last byte is a line break that was added, if it lacked one. */
+  textFrom: u32;
+  textTo: u32;
+  /** Room for `quota` f32, f32, u64, and u32 each: where the features of a record end, its line, its start and end. */
   labels: u32;
   weights: u32;
   groups: u32;
+  featureEnds: u32;
+  lines: u32;
+  starts: u32;
   ends: u32;
+  /** Room for a u64 and for an f32 every four bytes of text. */
   ids: u32;
   values: u32;
-  /** Room for two u32 for each of `quota`: the records read until a run of lines begins, and its line. */
-  runs: u32;
-  /** Features that the ends begin to count at. */
-  firstEnd: u32;
   /** 0: ±1 or 0; 1: a class; 2: any number. */
   labelRule: u32;
   classes: u32;
@@ -39,12 +42,9 @@ class Frame {
   fieldsEnd: u32;
   /** Room for a u16 every four bytes of text, if features have fields. */
   fields: u32;
-  /** The line that continues the run before. */
-  nextLine: u32;
   /** What was read. */
   records: u32;
   features: u32;
-  runCount: u32;
   /** Whether a value, or a weight, was not 1, and whether a record had a group. */
   hasValues: u32;
   hasWeights: u32;
@@ -69,10 +69,8 @@ export function parseLines(frame: Frame): u32 {
   const fields = <usize>frame.fields;
   let at = <usize>frame.at;
   let line = frame.line;
-  let nextLine = frame.nextLine;
   let records: u32 = 0;
   let features: u32 = 0;
-  let runs: u32 = 0;
   let hasValues: u32 = 0;
   let hasWeights: u32 = 0;
   let hasGroups: u32 = 0;
@@ -176,22 +174,18 @@ export function parseLines(frame: Frame): u32 {
     store<u64>(<usize>frame.groups + (<usize>records << 3), group);
     hasWeights |= u32(weight != 1);
     hasGroups |= u32(group != NO_GROUP);
-    store<u32>(<usize>frame.ends + (<usize>records << 2), frame.firstEnd + features);
-    if (line != nextLine) {
-      store<u32>(<usize>frame.runs + (<usize>runs << 3), records);
-      store<u32>(<usize>frame.runs + (<usize>runs << 3) + 4, line);
-      runs++;
-    }
+    const place = <usize>records << 2;
+    store<u32>(<usize>frame.featureEnds + place, features);
+    store<u32>(<usize>frame.lines + place, line);
+    store<u32>(<usize>frame.starts + place, <u32>start - frame.textFrom);
+    store<u32>(<usize>frame.ends + place, min(<u32>at, frame.textTo) - frame.textFrom);
     line++;
-    nextLine = line;
     records++;
   }
   frame.at = <u32>at;
   frame.line = line;
-  frame.nextLine = nextLine;
   frame.records = records;
   frame.features = features;
-  frame.runCount = runs;
   frame.hasValues = hasValues;
   frame.hasWeights = hasWeights;
   frame.hasGroups = hasGroups;

@@ -1,14 +1,17 @@
 /** CSV text as `readText` reads it by the kernel, against the plain form alone. */
 import { expect } from 'vitest';
+import type { BadRecord } from '../../../../src/data/bad-record.ts';
 import type { ColumnSpec, FieldColumn } from '../../../../src/data/columns/column.ts';
 import type { ColumnPiece } from '../../../../src/data/columns/piece.ts';
-import type { PieceSink } from '../../../../src/data/columns/piece-sink.ts';
 import { csvForm } from '../../../../src/data/formats/csv/format.ts';
+import { columnReading } from '../../../../src/data/formats/text/columns.ts';
 import { planFor } from '../../../../src/data/formats/text/form.ts';
-import type { Line, LinePlan, LineText } from '../../../../src/data/formats/text/plan.ts';
+import type { Line, LineText } from '../../../../src/data/formats/text/lines.ts';
+import type { LinePlan } from '../../../../src/data/formats/text/plan.ts';
 import { type ReadText, readText } from '../../../../src/data/formats/text/read-text.ts';
 import type { LabelRule } from '../../../../src/data/labels.ts';
-import type { BadRecord, FileLayout } from '../../../../src/data/source.ts';
+import type { BadPlace, PieceSink } from '../../../../src/data/piece.ts';
+import type { FileLayout } from '../../../../src/data/source.ts';
 
 const bits = (values: Float32Array): Uint32Array => new Uint32Array(values.slice().buffer);
 
@@ -32,15 +35,17 @@ function recordOf(piece: ColumnPiece, at: number): unknown {
   };
 }
 
-export class Records implements PieceSink {
+export class Records implements PieceSink<ColumnPiece> {
   readonly records: unknown[] = [];
   readonly bads: { record: BadRecord; start: number; end: number }[] = [];
   readonly #room: number;
   readonly #atOnce: number;
+  readonly #firstLine: number;
 
-  constructor(room: number, atOnce: number) {
+  constructor(room: number, atOnce: number, firstLine = FIRST_LINE) {
     this.#room = room;
     this.#atOnce = atOnce;
+    this.#firstLine = firstLine;
   }
 
   get quota(): number {
@@ -52,12 +57,12 @@ export class Records implements PieceSink {
   }
 
   add(piece: ColumnPiece, firstLine: number): void {
-    expect(firstLine).toBe(FIRST_LINE);
+    expect(firstLine).toBe(this.#firstLine);
     expect(piece.records).toBeLessThanOrEqual(this.quota);
     for (let at = 0; at < piece.records; at++) this.records.push(recordOf(piece, at));
   }
 
-  bad(record: BadRecord, start: number, end: number): void {
+  bad(record: BadRecord, { start, end }: BadPlace): void {
     this.bads.push({ record, start, end });
   }
 }
@@ -72,7 +77,7 @@ export const textOf = (bytes: Uint8Array): LineText => ({ file: 'f.csv', bytes, 
 function untimed(
   { bytes, offset }: LineText,
   { times }: LinePlan,
-  { piece }: Line & { kind: 'good' },
+  { piece }: Line<ColumnPiece> & { kind: 'good' },
   lines: number,
 ): BadRecord {
   const [start, end] = [piece.starts[0]!, piece.ends[0]!];
@@ -95,7 +100,7 @@ function readPlainly(text: LineText, plan: LinePlan, into: Records): ReadText {
     if (line.kind === 'good' && isTimed) into.add({ ...line.piece, times }, FIRST_LINE);
     else if (line.kind !== 'none') {
       const { text: shown, ...rest } = line.kind === 'bad' ? line.bad : untimed(text, plan, line, lines);
-      into.bad(into.badRecords < SHOWN_RECORDS ? { ...rest, text: shown! } : rest, at, line.end);
+      into.bad(into.badRecords < SHOWN_RECORDS ? { ...rest, text: shown! } : rest, { start: at, end: line.end });
     }
     lines += line.lines;
     at = line.end;
@@ -105,7 +110,7 @@ function readPlainly(text: LineText, plan: LinePlan, into: Records): ReadText {
 
 export function expectSame(bytes: Uint8Array, plan: LinePlan, room = ALL, atOnce = ALL): Records {
   const [got, expected] = [new Records(room, atOnce), new Records(room, atOnce)];
-  const result = readText(textOf(bytes), plan, got);
+  const result = readText(textOf(bytes), columnReading(plan), got);
   expect(result).toEqual(readPlainly(textOf(bytes), plan, expected));
   expect(got.records).toEqual(expected.records);
   expect(got.bads).toEqual(expected.bads);

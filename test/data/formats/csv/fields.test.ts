@@ -3,8 +3,9 @@ import { parse } from 'csv-parse/sync';
 import { describe, expect, test } from 'vitest';
 import type { ColumnSpec } from '../../../../src/data/columns/column.ts';
 import { hash64, vocabularySeed } from '../../../../src/data/columns/hash.ts';
+import type { ColumnPiece } from '../../../../src/data/columns/piece.ts';
 import { dialectBytes, fieldsOf } from '../../../../src/data/formats/csv/fields.ts';
-import type { Line } from '../../../../src/data/formats/text/plan.ts';
+import type { Line } from '../../../../src/data/formats/text/lines.ts';
 import * as fc from '../../../properties.ts';
 import { csvPlan } from './both-forms.ts';
 
@@ -119,7 +120,7 @@ test('lines of the right number of fields are records of them', () => {
   );
 });
 
-const idsOf = ({ piece }: Line & { kind: 'good' }): bigint[] =>
+const idsOf = ({ piece }: Line<ColumnPiece> & { kind: 'good' }): bigint[] =>
   piece.single.map(([low, high]) => (BigInt(high!) << 32n) | BigInt(low!));
 
 describe('oddities', () => {

@@ -3,6 +3,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 import { LIMITS } from '../../../../src/base/limits.ts';
 import type { FieldColumn } from '../../../../src/data/columns/column.ts';
 import { CsvLineReader } from '../../../../src/data/formats/csv/line-reader.ts';
+import { columnReading } from '../../../../src/data/formats/text/columns.ts';
 import { TextKernel, textKernel } from '../../../../src/data/formats/text/kernel.ts';
 import type { LinePlan } from '../../../../src/data/formats/text/plan.ts';
 import { readText } from '../../../../src/data/formats/text/read-text.ts';
@@ -198,7 +199,7 @@ describe('as the plain form', () => {
     const columns = plan([number('n'), category('c')]);
     const bytes = Buffer.from(`1,${'x'.repeat(1000)}\n"2","y\n"\n`.repeat(4300));
     const got = new Records(100, 7);
-    expect(readText(textOf(bytes), columns, got)).toMatchObject({ isFull: true, lines: 150 });
+    expect(readText(textOf(bytes), columnReading(columns), got)).toMatchObject({ isFull: true, lines: 150 });
     expect(got.records).toEqual(expectSame(bytes.subarray(0, 50 * 1012), columns, 100).records);
   });
 });
@@ -263,7 +264,7 @@ describe('what is frequent is read by the kernel', () => {
     textKernel().prepare(used);
     const plainly = vi.spyOn(CsvLineReader.prototype, 'read');
     const got = new Records(ALL, ALL);
-    readText(textOf(bytes), used, got);
+    readText(textOf(bytes), columnReading(used), got);
     expect(plainly).not.toHaveBeenCalled();
     expect(got.bads).toEqual([]);
     expect(got.records.length).toBeGreaterThan(1);

@@ -2,6 +2,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import type { FieldColumn } from '../../../../src/data/columns/column.ts';
 import { JsonLineReader } from '../../../../src/data/formats/jsonl/line-reader.ts';
+import { columnReading } from '../../../../src/data/formats/text/columns.ts';
 import { readText } from '../../../../src/data/formats/text/read-text.ts';
 import * as fc from '../../../properties.ts';
 import { ALL, expectSame, Records, textOf } from '../csv/both-forms.ts';
@@ -61,7 +62,7 @@ describe('usual lines are read by the kernel alone', () => {
     const bytes = Buffer.from(`${line}\n${line}\r\n\n${line}`);
     const plainly = vi.spyOn(JsonLineReader.prototype, 'read');
     const got = new Records(ALL, ALL);
-    readText(textOf(bytes), used, got);
+    readText(textOf(bytes), columnReading(used), got);
     expect(plainly).not.toHaveBeenCalled();
     plainly.mockRestore();
     expect(got.bads).toEqual([]);

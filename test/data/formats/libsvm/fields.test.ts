@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { LIMITS } from '../../../../src/base/limits.ts';
 import { buildIndex } from '../../../../src/data/index-builder.ts';
 import { ParsedCache } from '../../../../src/data/parsed/cache.ts';
-import type { Selection } from '../../../../src/data/selection.ts';
+import { type Selection, Selector } from '../../../../src/data/selection.ts';
 import { createTaskReader, type TaskReaderOptions } from '../../../../src/data/task-reader.ts';
 import { cutTasks } from '../../../../src/data/tasks.ts';
 import * as fc from '../../../properties.ts';
@@ -50,10 +50,11 @@ describe('the index of libffm', () => {
   test.each([
     ['1 3:7:1 0:9:0.5\n', 4, '10'],
     ['1:0.5 qid:77 0:9000:1\n', 1, '9001'],
-    ['1 # 9:9:9\n0 4095:1:5:6\n', LIMITS.fields, '6'],
-    // That record is bad, and its field none that a model could have.
+    ['1 # 9:9:9\n0 4095:5:6\n', LIMITS.fields, '6'],
+    // A bad record says nothing.
+    ['1 # 9:9:9\n0 4095:1:5:6\n', 0, '0'],
     ['1 4096:1:1\n1 2:1:1 # 5:1:1\n', 3, '2'],
-    ['1 qid:5\n1 x:1:1\n', 1, '2'],
+    ['1 qid:5\n1 x:1:1\n', 0, '0'],
     // A line of libsvm is bad, and says nothing of fields.
     ['1 4000:1 9:5\n1 2:1:1\n', 3, '2'],
   ])('of %j has fields below %i and ids below %s', async (text, fieldBound, featureBound) => {
@@ -94,6 +95,10 @@ describe('the features of libffm', () => {
     expect(sorted([...train, ...tested])).toEqual(sorted(WRITTEN.map(featuresOf)));
     expect(train.length).toBeGreaterThan(tested.length);
     expect(tested.length).toBeGreaterThan(0);
+    // By the position among all records, bad ones included.
+    const selector = new Selector({ part: 'test', seed: 3, split: { test: 0.4 } }, 'a.txt');
+    const wanted = WRITTEN.filter((position) => selector.keeps({ position, label: position }));
+    expect(tested).toEqual(wanted.map(featuresOf));
   });
 
   test('have them wherever text that is read forwards is cut', async () => {

@@ -1,17 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { LIMITS } from '../../../../src/base/limits.ts';
-import { parseLibsvm } from '../../../../src/data/formats/libsvm/parser.ts';
-import { parseText } from '../../../../src/data/formats/libsvm/text.ts';
-import { sparseKernel } from '../../../../src/data/kernels/sparse-kernel.ts';
 import type { LabelRule } from '../../../../src/data/labels.ts';
 import type { ParsedBlock } from '../../../../src/data/parsed/block.ts';
-import { BlockBuilder } from '../../../../src/data/parsed/block-builder.ts';
 import { blockRecords } from '../../../../src/data/parsed/block-records.ts';
 import type { TaskRecords } from '../../../../src/data/source.ts';
 import type { Batch } from '../../../../src/model/model.ts';
 import type { SparseRecords } from '../../../model/batches.ts';
 import * as fc from '../../../properties.ts';
 import { type NaiveRecord, parseNaively } from './naive-parser.ts';
+import { type SparseText, sparseBlock } from './sparse-text.ts';
 
 const BINARY: LabelRule = { task: 'binary' };
 const WEIGHTED: LabelRule = { task: 'binary', mayHaveWeight: true };
@@ -19,29 +16,10 @@ const NO_GROUP = 2n ** 64n - 1n;
 /** A record that counts 1, and has no group. */
 const PLAIN = { weight: 1, group: NO_GROUP };
 
-interface How {
-  readonly offset?: number;
-  readonly firstLine?: number;
-  readonly batchSize?: number;
-  readonly plainly?: boolean;
-  readonly hasFields?: boolean;
-}
+type How = Partial<Omit<SparseText, 'file' | 'text' | 'labels'>>;
 
-function blockOf(text: string, rule: LabelRule, how: How) {
-  const { offset = 0, firstLine = 1, batchSize = 4, plainly = false, hasFields = false } = how;
-  const bytes = Buffer.from(text, 'latin1');
-  const builder = new BlockBuilder(
-    { records: text.length + 1, features: [text.length + 1], batchSize, hasFields },
-    sparseKernel(),
-  );
-  const part = { file: 'f', bytes, offset, firstLine, hasFields };
-  if (plainly) parseLibsvm(part, rule, builder);
-  else {
-    builder.startPart('f');
-    expect(parseText(part, rule, builder)).toBe(text === '' ? 0 : text.replace(/\n$/, '').split('\n').length);
-  }
-  return builder.finish();
-}
+const blockOf = (text: string, labels: LabelRule, how: How): ParsedBlock =>
+  sparseBlock({ file: 'f', text: Buffer.from(text, 'latin1'), labels, batchSize: 4, ...how });
 
 const parse = (text: string, rule: LabelRule = BINARY, how: How = {}): TaskRecords =>
   blockRecords(blockOf(text, rule, how));

@@ -1,12 +1,9 @@
 /** A small job of sync mode: what its records and its model are, and what must come out, computed by a plain loop. */
 import { createRoundPlan, type RoundPlan } from '../../../../src/core/rounds/plan.ts';
-import { parseLibsvm } from '../../../../src/data/formats/libsvm/parser.ts';
-import { sparseKernel } from '../../../../src/data/kernels/sparse-kernel.ts';
-import { BlockBuilder } from '../../../../src/data/parsed/block-builder.ts';
-import { blockRecords } from '../../../../src/data/parsed/block-records.ts';
 import type { TaskRecords } from '../../../../src/data/source.ts';
 import { noMetrics } from '../../../../src/model/metrics.ts';
 import type { Batch, Model, PulledValues, StepResult } from '../../../../src/model/model.ts';
+import { sparseTask } from '../../../data/formats/libsvm/sparse-text.ts';
 
 export const LANES = 4;
 export const BATCH = 3;
@@ -28,11 +25,7 @@ export function recordsOf(task: number): TaskRecords {
     const isBad = task === 3 && i >= BATCH && i < 2 * BATCH;
     return isBad ? '1 x\n' : `${(task + i) % 2} 0:1 ${1 + ((task * 7 + i) % 23)}:0.5 ${100 + task}:0.25\n`;
   });
-  const bytes = new TextEncoder().encode(lines.join(''));
-  const size = { records: lines.length, features: [bytes.length], batchSize: BATCH };
-  const builder = new BlockBuilder(size, sparseKernel());
-  parseLibsvm({ file: `task ${task}`, bytes, offset: 0, firstLine: 1 }, { task: 'binary' }, builder);
-  return blockRecords(builder.finish());
+  return sparseTask({ file: `task ${task}`, text: lines.join(''), labels: { task: 'binary' }, batchSize: BATCH });
 }
 
 /** A linear one: its gradients depend on the values that they are computed from. */

@@ -1,0 +1,80 @@
+/** Some good records as a parser leaves them, and what takes them. */
+import type { BadRecord } from './bad-record.ts';
+
+/** What the records of every format have. The arrays may be views that are valid until the next piece is read. */
+export interface Piece {
+  readonly records: number;
+  readonly labels: Float32Array;
+  /** Undefined when all are 1. */
+  readonly weights: Float32Array | undefined;
+  /** u32 halves, low first; `NO_GROUP` where a record has none. */
+  readonly groups: Uint32Array | undefined;
+  /** Line of each record, relative to the first line of the text it is in. */
+  readonly lines: Uint32Array;
+  /** Where each record begins and ends in that text, including its line break. */
+  readonly starts: Uint32Array;
+  readonly ends: Uint32Array;
+  /** Position of each record in the file, if only some records are selected (`selection.ts`). */
+  readonly positions?: Float64Array | undefined;
+}
+
+/** Features of some records. */
+export interface ReadFeatures {
+  readonly features: number;
+  /** For each record, where its features end; those of the first one begin at 0. */
+  readonly ends: Uint32Array;
+  /** u64 little-endian. */
+  readonly ids: Uint8Array;
+  /** Undefined when all are 1. */
+  readonly values: Float32Array | undefined;
+  /** Undefined when features have none. */
+  readonly fields?: Uint16Array | undefined;
+}
+
+/** Records of features with ids, as sparse text has them. */
+export interface SparsePiece extends Piece {
+  readonly features: ReadFeatures;
+}
+
+/** Where a bad record is. */
+export interface BadPlace {
+  /** It begins and ends there in the text, its line break included. */
+  readonly start: number;
+  readonly end: number;
+  /** Its position in the file, if others are left out. */
+  readonly position?: number | undefined;
+  /** Its label as it is written, where that can be read. */
+  readonly label?: number | undefined;
+}
+
+/** What takes the records of some text, one after the other. */
+export interface PieceSink<P extends Piece> {
+  /** Records that may be added at once; none when there is no room for more. */
+  readonly quota: number;
+  readonly badRecords: number;
+  /** At most `quota` records. `firstLine` is that of the text. */
+  add(piece: P, firstLine: number): void;
+  bad(record: BadRecord, place: BadPlace): void;
+}
+
+/** What makes the records of a task of its pieces. */
+export interface TaskSink<P extends Piece> extends PieceSink<P> {
+  readonly records: number;
+  /** The records that follow are of this file. */
+  startPart(file: string): void;
+}
+
+export const picked = {
+  floats: (from: Float32Array, kept: readonly number[]): Float32Array =>
+    Float32Array.from(kept, (record) => from[record]!),
+  words: (from: Uint32Array, kept: readonly number[]): Uint32Array => Uint32Array.from(kept, (record) => from[record]!),
+  /** Pairs of u32. */
+  halves(from: Uint32Array, kept: readonly number[]): Uint32Array {
+    const halves = new Uint32Array(2 * kept.length);
+    kept.forEach((record, at) => {
+      halves[2 * at] = from[2 * record]!;
+      halves[2 * at + 1] = from[2 * record + 1]!;
+    });
+    return halves;
+  },
+};
