@@ -29,7 +29,11 @@ export async function readWhole<P extends Piece, C>(
   const source = {
     async read(into: Uint8Array): Promise<number> {
       await beforeRead();
-      const got = await content.file.read(into, at);
+      const known = first.subarray(at, at + into.length);
+      into.set(known);
+      const rest = into.subarray(known.length);
+      const got =
+        known.length + (at + known.length < content.bytes ? await content.file.read(rest, at + known.length) : 0);
       at += got;
       onBytes(got);
       return got;
