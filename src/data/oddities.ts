@@ -74,8 +74,9 @@ export function noteLabel(traits: Traits, label: number): void {
   else if (label === 1) traits.hasOne = true;
   else if (label === -1) traits.hasMinusOne = true;
   else traits.hasOther = true;
-  if (traits.lowest === undefined || label < traits.lowest) traits.lowest = label;
-  if (traits.highest === undefined || label > traits.highest) traits.highest = label;
+  const { lowest = Number.POSITIVE_INFINITY, highest = Number.NEGATIVE_INFINITY } = traits;
+  if (label < Math.fround(lowest)) traits.lowest = asWritten(label);
+  if (label > Math.fround(highest)) traits.highest = asWritten(label);
 }
 
 /** Files that a model is trained and tested on. */
@@ -143,4 +144,13 @@ export function odditiesOf(
     });
   }
   return odd;
+}
+
+/** The shortest number that is this one as a 32-bit float: 0.1 for the float next to it. */
+function asWritten(label: number): number {
+  for (let digits = 6; digits <= 9; digits++) {
+    const shorter = Number(label.toPrecision(digits));
+    if (Math.fround(shorter) === label) return shorter;
+  }
+  return label;
 }

@@ -1,7 +1,7 @@
 /** Some good records as a parser leaves them, and what takes them. */
 import type { BadRecord } from './bad-record.ts';
 
-/** What the records of every format have. The arrays may be views that are valid until the next piece is read. */
+/** What the records of every format have. The arrays may be views, which end when a sink takes the piece. */
 export interface Piece {
   readonly records: number;
   readonly labels: Float32Array;
@@ -52,8 +52,9 @@ export interface PieceSink<P extends Piece> {
   /** Records that may be added at once; none when there is no room for more. */
   readonly quota: number;
   readonly badRecords: number;
-  /** At most `quota` records. `firstLine` is that of the text. */
+  /** At most `quota` records, which may end the views of the piece. `firstLine` is that of the text. */
   add(piece: P, firstLine: number): void;
+  /** While `quota` is above 0. */
   bad(record: BadRecord, place: BadPlace): void;
 }
 

@@ -11,6 +11,7 @@ import { sparseLines, sparseReading } from '../../src/data/formats/libsvm/format
 import { readSlices } from '../../src/data/formats/text/read-slices.ts';
 import { buildIndex } from '../../src/data/index-builder.ts';
 import { noTraits } from '../../src/data/oddities.ts';
+import type { SparsePiece } from '../../src/data/piece.ts';
 import type { DataIndex } from '../../src/data/source.ts';
 import { createTaskReader } from '../../src/data/task-reader.ts';
 import { cutTasks, cutTasksByChunks } from '../../src/data/tasks.ts';
@@ -61,12 +62,16 @@ async function scan(content: string, recordsPerTask: number, sliceBytes: number)
   const bounds = { featureBound: 0n, fieldBound: 0, labelBound: 0, traits: noTraits() };
   const kind = sparseLines(false);
   const notes = kind.notesOf({ cutter, bounds, onBytes: () => {} });
-  const sink = new IndexSink({ cutter, bounds, onBytes: () => {} }, notes);
+  const sink = new IndexSink<SparsePiece>(cutter);
+  const noted = { quota: sink.quota, badRecords: 0, bad: sink.bad.bind(sink) };
+  const add = (piece: SparsePiece, firstLine: number): void => {
+    notes.add(piece);
+    sink.add(piece, firstLine);
+  };
   const reading = sparseReading({ task: 'regression' }, false);
   cutter.startFile(0);
-  notes.startFile();
-  const slices = new Slices(new ForwardBytes(blocks()), { offset: 0, line: 1, lineEnd: reading.lineEnd, sliceBytes });
-  await readSlices(slices, { file: 'scan.txt', reading, watch: sink }, sink);
+  const slices = new Slices(new ForwardBytes(blocks()), { offset: 0, line: 1, rules: reading.rules, sliceBytes });
+  await readSlices(slices, { file: 'scan.txt', reading, watch: sink }, { ...noted, add });
   const records = cutter.endFile();
   notes.finish();
   return { chunks: cutter.chunks, records, ...bounds };

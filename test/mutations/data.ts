@@ -83,10 +83,17 @@ export const DATA: readonly Mutation[] = [
   },
   {
     rule: 'a comment is no record, however long it is',
-    file: 'src/data/formats/text/read-slices.ts',
-    find: ' || long.begins === comment',
-    replace: '',
+    file: 'src/data/bytes/slices.ts',
+    find: 'isRecord: first !== undefined && !isComment,',
+    replace: 'isRecord: first !== undefined,',
     tests: ['test/data/index.test.ts'],
+  },
+  {
+    rule: 'a line that is passed over is no record for a sink that is full',
+    file: 'src/data/formats/text/read-slices.ts',
+    find: '  if (sink.quota === 0) return false;\n',
+    replace: '',
+    tests: ['test/data/inspection/sparse.test.ts'],
   },
   {
     rule: 'the position of a bad record counts where only some records are selected',

@@ -16,7 +16,7 @@ export interface ByteSource {
 }
 
 export interface Slice {
-  /** They begin with a record, and end with a line; the last slice has all that is left. */
+  /** Whole lines, the first of which begins here; none behind a long line. The last slice has all that is left. */
   readonly bytes: Uint8Array;
   /** Offset of `bytes[0]` in the content. */
   readonly offset: number;
@@ -32,10 +32,19 @@ export interface LongLine {
   readonly line: number;
   /** Length including the line break, if there is one. */
   readonly bytes: number;
+  /** It does not begin as a comment, or with nothing but blanks. */
+  readonly isRecord: boolean;
   /** The source ends in a quote. */
   readonly isOpen: boolean;
-  /** Its first byte that is no blank; undefined where there is none. */
-  readonly begins: number | undefined;
+}
+
+/** What is to be known of lines to pass over one that is too long. */
+export interface LineRules {
+  /** A line that begins with this byte is not a record; -1 if none does. */
+  readonly comment: number;
+  /** Whether such a byte may stand before a record. */
+  isBlank(byte: number): boolean;
+  lineEnd(): LineEndFinder;
 }
 
 /** Finds the end of a line that is too long to be held, in bytes that follow one another. */
@@ -64,11 +73,16 @@ export function lineBreaks(text: Uint8Array): number {
   return count;
 }
 
+/** Of lines without quotes and comments. */
+export const PLAIN_LINES: LineRules = { comment: -1, isBlank, lineEnd: plainLineEnd };
+
 export interface SlicesStart {
   /** Where the first record begins, and the number of the line there. */
   readonly offset: number;
   readonly line: number;
-  readonly lineEnd: () => LineEndFinder;
+  readonly rules: LineRules;
+  /** Called when a line turns out to be too long, before its end is looked for. */
+  readonly onLong?: (line: number) => void;
   readonly sliceBytes?: number | undefined;
   /** Each slice has memory of its own. Without it, a slice is valid until the next one is read. */
   readonly isKept?: boolean;
@@ -88,7 +102,7 @@ export class Slices {
   #isEnd = false;
   /** The slice that is being read. */
   #slice: Slice | undefined;
-  #skipped: (Pick<LongLine, 'start' | 'line' | 'begins'> & { readonly end: LineEndFinder }) | undefined;
+  #skipped: (Pick<LongLine, 'start' | 'line' | 'isRecord'> & { readonly end: LineEndFinder }) | undefined;
 
   constructor(source: ByteSource, start: SlicesStart) {
     this.#source = source;
@@ -147,8 +161,17 @@ export class Slices {
   #skipLong(): void {
     const held = this.#buffer.subarray(this.#from, this.#to);
     if (held.length <= LIMITS.recordBytes) return;
-    const begins = held.find((byte) => !isBlank(byte));
-    this.#skipped = { start: this.#offset - held.length, line: this.#line, begins, end: this.#start.lineEnd() };
+    const { rules, onLong } = this.#start;
+    onLong?.(this.#line);
+    const first = held.find((byte) => !rules.isBlank(byte));
+    const isComment = first === rules.comment;
+    this.#skipped = {
+      start: this.#offset - held.length,
+      line: this.#line,
+      isRecord: first !== undefined && !isComment,
+      // A quote in a comment means nothing.
+      end: isComment ? plainLineEnd() : rules.lineEnd(),
+    };
     // It has no end here: what is whole was read.
     this.#skipped.end.find(held);
     this.#from = this.#to;

@@ -4,7 +4,7 @@ import { LIMITS } from '../../base/limits.ts';
 import { NUL_REASON, refuseNul } from '../appearance.ts';
 import type { Head } from '../bytes/content.ts';
 import { tooLong } from '../chunk-check.ts';
-import { dialectBytes, LineEnd, REPEATED_HEADER } from '../formats/csv/fields.ts';
+import { dialectBytes, lineRules, REPEATED_HEADER } from '../formats/csv/fields.ts';
 import type { DataPlace } from '../place.ts';
 import { dialectOf, type TableDialect, TWO_COLONS, widthOf, withoutMark } from './dialect.ts';
 import { decimalOf, hasHeader } from './header.ts';
@@ -46,8 +46,9 @@ export function fieldsTable(place: DataPlace, path: string, head: Head, onBytes:
         const texts = asWide(form, record.fields, width);
         return sink.take(texts, record.line, record.isFaulty ? AFTER_QUOTE : faultOf(form, texts, first));
       };
-      const how = { lineEnd: () => new LineEnd(dialect), onBytes };
-      await withSlices(place, path, how, (slices) => readAllRecords(path, slices, dialect, take));
+      await withSlices(place, path, { rules: lineRules(dialect), onBytes }, (slices) =>
+        readAllRecords(path, slices, dialect, take),
+      );
     },
   };
 }

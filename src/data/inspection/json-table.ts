@@ -2,7 +2,7 @@
 import { PaddletError } from '../../base/errors.ts';
 import { NUL_REASON } from '../appearance.ts';
 import type { Head } from '../bytes/content.ts';
-import { lineBreaks, plainLineEnd } from '../bytes/slices.ts';
+import { lineBreaks, PLAIN_LINES } from '../bytes/slices.ts';
 import { tooLong } from '../chunk-check.ts';
 import { headOf } from '../formats/jsonl/head.ts';
 import { isObject } from '../formats/jsonl/json.ts';
@@ -52,10 +52,10 @@ export function jsonTable(place: DataPlace, path: string, head: Head, onBytes: (
       return shape.unlisted;
     },
     read: (sink) =>
-      withSlices(place, path, { lineEnd: plainLineEnd, onBytes }, async (slices) => {
+      withSlices(place, path, { rules: PLAIN_LINES, onBytes }, async (slices) => {
         for (let slice = await slices.next(); slice !== undefined; slice = await slices.next()) {
           const { long } = slice;
-          if (long !== undefined && !sink.take([], long.line, tooLong(long.bytes))) return;
+          if (long?.isRecord && !sink.take([], long.line, tooLong(long.bytes))) return;
           for (const { bytes, line } of linesIn(slice.bytes, slice.first)) {
             const record = recordIn(bytes);
             const texts = isObject(record) ? shape.textsOf(record) : undefined;

@@ -2,11 +2,11 @@
 import { BOM, isBlank, NEWLINE } from '../ascii.ts';
 import { contentBlocks } from '../bytes/content.ts';
 import { ForwardBytes } from '../bytes/forward.ts';
-import { type LineEndFinder, Slices } from '../bytes/slices.ts';
+import { type LineRules, Slices } from '../bytes/slices.ts';
 import type { DataPlace } from '../place.ts';
 
-export interface Look {
-  readonly lineEnd: () => LineEndFinder;
+export interface LookedAt {
+  readonly rules: LineRules;
   readonly onBytes?: ((count: number) => void) | undefined;
 }
 
@@ -14,7 +14,7 @@ export interface Look {
 export async function withSlices<T>(
   place: DataPlace,
   path: string,
-  { lineEnd, onBytes = () => {} }: Look,
+  { rules, onBytes = () => {} }: LookedAt,
   read: (slices: Slices) => Promise<T>,
 ): Promise<T> {
   async function* blocks(): AsyncGenerator<Uint8Array> {
@@ -27,7 +27,7 @@ export async function withSlices<T>(
   try {
     const offset = markBytes(await source.peek(BOM.length));
     await source.take(offset);
-    return await read(new Slices(source, { offset, line: 1, lineEnd }));
+    return await read(new Slices(source, { offset, line: 1, rules }));
   } finally {
     await source.close();
   }

@@ -96,8 +96,7 @@ export async function readAllRecords(
   for (let slice = await slices.next(); slice !== undefined; slice = await slices.next()) {
     const { bytes, first: firstLine, isLast, long } = slice;
     if (long?.isOpen) throw openQuote(long.line);
-    const isRecord = long?.begins !== undefined && long.begins !== dialect.comment;
-    if (isRecord && !visit({ line: long.line, bytes: long.bytes })) return;
+    if (long?.isRecord && !visit({ line: long.line, bytes: long.bytes })) return;
     const done = readRecords(bytes, dialect, { firstLine, isLast }, visit);
     if (done.isStopped) return;
     if (isLast && done.isOpen) throw openQuote(firstLine + done.lines);

@@ -54,7 +54,7 @@ export async function lookAtSparse(place: DataPlace, path: string, options: Spar
   const reader = new SparseReader(path, options);
   // The widest rule: what a model takes is not known.
   const reading = sparseReading({ task: 'regression', mayHaveWeight }, format === 'libffm');
-  const stopped = await withSlices(place, path, { ...reading, onBytes }, (slices) =>
+  const stopped = await withSlices(place, path, { rules: reading.rules, onBytes }, (slices) =>
     readSlices(slices, { file: path, reading }, reader),
   );
   return reader.look(stopped === undefined);

@@ -106,7 +106,7 @@ export class SparseKernel {
     frame[FRAME.line]! += lines;
   }
 
-  /** Up to `quota` records. Views, valid until the next call. */
+  /** Up to `quota` records. Views, which any other call ends. */
   next(quota: number): { readonly status: number; readonly piece: SparsePiece } {
     // A record takes at least two bytes, a feature at least four.
     const textBytes = this.#textEnd - TEXT_AT;

@@ -2,14 +2,14 @@
 import { expect, test } from 'vitest';
 import { LIMITS } from '../../../src/base/limits.ts';
 import { ForwardBytes } from '../../../src/data/bytes/forward.ts';
-import { lineBreaks, plainLineEnd, SLICE_BYTES, Slices, type SlicesStart } from '../../../src/data/bytes/slices.ts';
+import { lineBreaks, PLAIN_LINES, SLICE_BYTES, Slices, type SlicesStart } from '../../../src/data/bytes/slices.ts';
 import * as fc from '../../properties.ts';
 
 async function* blocksOf(bytes: Uint8Array, blockBytes: number): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += blockBytes) yield bytes.subarray(at, at + blockBytes);
 }
 
-const START = { offset: 0, line: 1, lineEnd: plainLineEnd };
+const START = { offset: 0, line: 1, rules: { ...PLAIN_LINES, comment: 35 } };
 const slicesOf = (text: Uint8Array, start: Partial<SlicesStart> = {}, blockBytes = 1 << 20): Slices =>
   new Slices(new ForwardBytes(blocksOf(text, blockBytes)), { ...START, ...start });
 
@@ -55,7 +55,7 @@ test('a line that is longer than any record is passed over, and its place is tol
     slices.passed(bytes.length, lineBreaks(bytes));
   }
   const behind = 2 + long.length + 1;
-  const place = { isOpen: false, begins: 'x'.charCodeAt(0) };
+  const place = { isOpen: false, isRecord: true };
   expect(seen).toEqual([
     ['a\n', 1, 0, undefined],
     ['b\n', 3, behind, { start: 2, line: 2, bytes: long.length + 1, ...place }],

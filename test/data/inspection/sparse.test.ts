@@ -3,6 +3,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
+import { LIMITS } from '../../../src/base/limits.ts';
+import { SLICE_BYTES } from '../../../src/data/bytes/slices.ts';
 import { type AnyLookOptions, type Look, lookAt } from '../../../src/data/inspection/look.ts';
 import { testPlace } from '../place.ts';
 
@@ -84,5 +86,19 @@ test('idx: records, inputs, classes', async () => {
     records: 3,
     inputs: 2,
     classes: [1, 0, 2],
+  });
+});
+
+test('a line that is too long is a bad record, and counts among those that are wanted', async () => {
+  const long = `1${' '.repeat(LIMITS.recordBytes + 3 * SLICE_BYTES)}`;
+  const text = `${lines(0, 3)}\n${long}\n${lines(3, 2000)}`;
+  expect(await look(text, 'long.txt', { records: 3 })).toMatchObject({
+    records: 3,
+    isWhole: false,
+    bad: { records: 0 },
+  });
+  expect(await look(text, 'long.txt', { records: 5 })).toMatchObject({
+    records: 4,
+    bad: { records: 1, first: [{ line: 4, reason: expect.stringContaining('expected a line of at most') }] },
   });
 });

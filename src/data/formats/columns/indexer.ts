@@ -6,9 +6,11 @@ import type { ColumnPiece } from '../../columns/piece.ts';
 import { columnPicking } from '../../columns/selecting.ts';
 import type { PieceSink } from '../../piece.ts';
 import type { DataPlace } from '../../place.ts';
+import type { Picking } from '../../selecting.ts';
+import type { Selection } from '../../selection.ts';
 import type { FileLayout, IndexedFile } from '../../source.ts';
 import type { Format, FoundFiles, Indexing, ReadFile, WholeFile } from '../format.ts';
-import { columnNotes, type IndexSink, indexEach, selectedFor } from '../index-sink.ts';
+import { columnNotes, type IndexSink, indexEach, type ReadInto } from '../index-sink.ts';
 import { decodeBlock, HEAD_BYTES } from './block.ts';
 import { damaged, decodeHeader, type FileHeader, FRAME_BYTES, headerBytes, layoutOf } from './header.ts';
 import { BlockRecords, blockPlan, Fault } from './records.ts';
@@ -20,19 +22,16 @@ export const indexColumns = (
   into: Indexing,
   open?: Format['open'],
 ): Promise<IndexedFile[]> => {
-  const { columns, selection } = into;
+  const { columns } = into;
   assert(columns !== undefined, 'the format has columns');
-  const picking = selection && columnPicking(selection, columns.columns);
-  const read = async (
-    content: Content,
-    how: Omit<WholeFile, 'columns'>,
-    sink: IndexSink<ColumnPiece>,
-  ): Promise<FileLayout> => {
+  const picking = (selection: Selection): Picking<ColumnPiece> => columnPicking(selection, columns.columns);
+  const indexed = { notes: columnNotes(into), picking, notesAll: false };
+  const openOne = open && ((from: DataPlace, path: string) => open(from, path, columns));
+  const read: ReadInto<ColumnPiece> = async (content, how, sinkFor, watch) => {
     const { source } = (await readHeader(content)).header;
-    const selected = selectedFor(sink, source, selection, picking);
-    return (await readColumns(content, { ...how, columns }, selected, sink)).layout;
+    return (await readColumns(content, { ...how, columns }, sinkFor(source), watch)).layout;
   };
-  return indexEach(place, found, into, columnNotes(into), read, open && ((from, path) => open(from, path, columns)));
+  return indexEach(place, found, into, indexed, read, openOne);
 };
 
 /** As `Format.readFile`. `watch` sees the bytes of each block, before and after its records. */

@@ -3,7 +3,8 @@
  * ordinary, and two quotes are one. Blanks around a field do not belong to it; blanks in quotes do.
  */
 
-import { NEWLINE } from '../../ascii.ts';
+import { isBlank, NEWLINE } from '../../ascii.ts';
+import type { LineEndFinder, LineRules } from '../../bytes/slices.ts';
 import type { Dialect } from '../../columns/column.ts';
 import type { DialectBytes } from '../text/plan.ts';
 
@@ -151,8 +152,15 @@ export class FieldReader {
   }
 }
 
+/** The rules of lines that are too long to be held. */
+export const lineRules = (dialect: DialectBytes): LineRules => ({
+  comment: dialect.comment,
+  isBlank: (byte) => isBlank(byte) && (dialect.isRun === true || byte !== dialect.delimiter),
+  lineEnd: () => new LineEnd(dialect),
+});
+
 /** Finds the end of a line that is too long to be held: a line break outside of quotes. Of its text nothing is kept. */
-export class LineEnd {
+class LineEnd implements LineEndFinder {
   readonly #delimiter: number;
   readonly #quote: number;
   #state: 'begin' | 'plain' | 'quoted' | 'closed' = 'begin';

@@ -2,7 +2,7 @@
 
 import { textFormat } from '../text/columns.ts';
 import type { TextForm } from '../text/form.ts';
-import { dialectBytes, LineEnd, wholeLines } from './fields.ts';
+import { dialectBytes, lineRules, wholeLines } from './fields.ts';
 import { keptIn } from './kept-fields.ts';
 import { headerNames, headOf } from './layout.ts';
 import { CsvLineReader } from './line-reader.ts';
@@ -21,7 +21,7 @@ export const csvForm: TextForm = {
       // There is a byte between two fields.
       leastBytes: layout.fields,
       reader: (text, plan) => new CsvLineReader(text, plan, names),
-      lineEnd: () => new LineEnd(dialect),
+      rules: lineRules(dialect),
       wholeRecords: (text) => wholeLines(text, dialect),
     };
   },

@@ -6,7 +6,7 @@ import { PaddletError } from '../../../base/errors.ts';
 import { LIMITS } from '../../../base/limits.ts';
 import type { ColumnSpec } from '../../columns/column.ts';
 import { fieldColumns } from '../../columns/layout.ts';
-import { dialectBytes, LineEnd, wholeLines } from '../csv/fields.ts';
+import { dialectBytes, lineRules, wholeLines } from '../csv/fields.ts';
 import { keptIn } from '../csv/kept-fields.ts';
 import { headerNames, headOf } from '../csv/layout.ts';
 import { CsvLineReader } from '../csv/line-reader.ts';
@@ -40,7 +40,7 @@ export const interactionsForm: TextForm = {
       hasRest: true,
       leastBytes: layout.fields,
       reader: (text, plan) => new CsvLineReader(text, plan, names),
-      lineEnd: () => new LineEnd(dialect),
+      rules: lineRules(dialect),
       wholeRecords: (text) => wholeLines(text, dialect),
     };
   },

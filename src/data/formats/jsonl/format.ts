@@ -1,5 +1,5 @@
 /** JSON lines as a data format: an object on each line (https://jsonlines.org, RFC 8259). */
-import { plainLineEnd, wholePlainLines } from '../../bytes/slices.ts';
+import { PLAIN_LINES, wholePlainLines } from '../../bytes/slices.ts';
 import type { Format } from '../format.ts';
 import { textFormat } from '../text/columns.ts';
 import type { TextForm } from '../text/form.ts';
@@ -21,7 +21,7 @@ export const jsonLinesForm: TextForm = {
     isUtf8: true,
     leastBytes: LEAST_BYTES,
     reader: (text, plan) => new JsonLineReader(text, plan),
-    lineEnd: plainLineEnd,
+    rules: PLAIN_LINES,
     wholeRecords: wholePlainLines,
   }),
   keptIn,

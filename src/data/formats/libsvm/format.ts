@@ -1,12 +1,12 @@
 /** Text of sparse records as two data formats: LIBSVM and libFM, and libffm, whose features have fields. */
 import { LIMITS } from '../../../base/limits.ts';
 import { BOM, HASH } from '../../ascii.ts';
-import { plainLineEnd, wholePlainLines } from '../../bytes/slices.ts';
+import { PLAIN_LINES, wholePlainLines } from '../../bytes/slices.ts';
 import { sparseKernel } from '../../kernels/sparse-kernel.ts';
 import type { LabelRule } from '../../labels.ts';
 import { BlockBuilder } from '../../parsed/block-builder.ts';
 import { blockRecords } from '../../parsed/block-records.ts';
-import { picked, type ReadFeatures, type SparsePiece } from '../../piece.ts';
+import type { ReadFeatures, SparsePiece } from '../../piece.ts';
 import type { Picking } from '../../selecting.ts';
 import type { Format, Indexing } from '../format.ts';
 import type { Notes } from '../index-sink.ts';
@@ -35,6 +35,8 @@ export function sparseLines(hasFields: boolean): LineKind<SparsePiece, undefined
     recordsOf: ({ readsFields }, size) => sparseRecords(size, readsFields),
     pickingOf: () => PICKING,
     notesOf: featureNotes,
+    // The width of a model may depend on the fields that there are.
+    notesAll: true,
     // A label may be any number: it is not used.
     scoringOf: ({ bytes }, { mayHaveWeight, readsFields }) => ({
       head: sparseHead(bytes),
@@ -52,9 +54,8 @@ function sparseHead(bytes: Uint8Array): TextHead {
 
 /** How lines are read whose labels follow that rule. */
 export const sparseReading = (labels: LabelRule, hasFields: boolean): LineReading<SparsePiece> => ({
-  comment: HASH,
   leastBytes: LEAST_RECORD_BYTES,
-  lineEnd: plainLineEnd,
+  rules: { ...PLAIN_LINES, comment: HASH },
   wholeRecords: wholePlainLines,
   plain: (text) => new SparseLineReader(text, labels, hasFields),
   kernel({ bytes }) {
@@ -102,36 +103,40 @@ const PICKING: Picking<SparsePiece> = {
 
 function pickedFeatures({ ends, ids, values, fields }: ReadFeatures, kept: readonly number[]): ReadFeatures {
   const startOf = (record: number): number => (record === 0 ? 0 : ends[record - 1]!);
-  const places = kept.flatMap((record) =>
-    Array.from({ length: ends[record]! - startOf(record) }, (_, at) => startOf(record) + at),
-  );
-  let end = 0;
-  return {
-    features: places.length,
-    ends: Uint32Array.from(kept, (record) => (end += ends[record]! - startOf(record))),
-    ids: new Uint8Array(picked.halves(new Uint32Array(ids.buffer, ids.byteOffset, ids.length / 4), places).buffer),
-    values: values && picked.floats(values, places),
-    fields: fields && Uint16Array.from(places, (place) => fields[place]!),
+  const features = kept.reduce((sum, record) => sum + ends[record]! - startOf(record), 0);
+  const into = {
+    features,
+    ends: new Uint32Array(kept.length),
+    ids: new Uint8Array(8 * features),
+    values: values && new Float32Array(features),
+    fields: fields && new Uint16Array(features),
   };
+  let end = 0;
+  kept.forEach((record, at) => {
+    const [from, to] = [startOf(record), ends[record]!];
+    into.ids.set(ids.subarray(8 * from, 8 * to), 8 * end);
+    into.values?.set(values!.subarray(from, to), end);
+    into.fields?.set(fields!.subarray(from, to), end);
+    end += to - from;
+    into.ends[at] = end;
+  });
+  return into;
 }
 
 /** How large ids and fields get, and which files have none. */
 function featureNotes({ bounds }: Indexing): Notes<SparsePiece> {
-  let records = 0;
   let features = 0;
   let highest = -1n;
   return {
     startFile() {
-      records = 0;
       features = 0;
     },
-    add({ records: more, features: read }) {
-      records += more;
+    add({ features: read }) {
       features += read.features;
       highest = highestId(read, highest);
       for (const field of read.fields ?? []) if (field >= bounds.fieldBound) bounds.fieldBound = field + 1;
     },
-    endFile({ path }) {
+    endFile({ path, records }) {
       if (records > 0 && features === 0) bounds.traits.withoutFeatures.push(path);
     },
     finish() {

@@ -54,6 +54,8 @@ function columnLines(form: TextForm): LineKind<ColumnPiece, ColumnSpec> {
     recordsOf: ({ columns }, size) => columnRecords(specOf(columns as ReadColumns), size),
     pickingOf: (selection, { columns }) => columnPicking(selection, columns),
     notesOf: (into) => lineNotes(into, specOf(into.columns)),
+    // Statistics are those of the training records.
+    notesAll: false,
     scoringOf: (head, options) => scoringOf(form, head, options),
   };
 }
@@ -61,9 +63,8 @@ function columnLines(form: TextForm): LineKind<ColumnPiece, ColumnSpec> {
 export function columnReading(plan: LinePlan): LineReading<ColumnPiece> {
   const { form, times } = plan;
   return {
-    comment: form.dialect.comment,
     leastBytes: form.leastBytes,
-    lineEnd: form.lineEnd,
+    rules: form.rules,
     wholeRecords: form.wholeRecords,
     plain: (text) => form.reader(text, plan),
     kernel: (text) => kernelFor(text, plan),

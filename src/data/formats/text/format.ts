@@ -7,11 +7,11 @@ import type { LabelRule } from '../../labels.ts';
 import type { OpenFiles } from '../../open-files.ts';
 import type { Piece, PieceSink } from '../../piece.ts';
 import { resolveFiles } from '../../place.ts';
-import { SelectingSink } from '../../selecting.ts';
-import { Selector } from '../../selection.ts';
+import { type Picking, SelectingSink } from '../../selecting.ts';
+import { type Selection, Selector } from '../../selection.ts';
 import type { Chunk } from '../../source.ts';
 import { type AnyPiece, type Format, type ParsedTask, type ReadOptions, UNTIMED } from '../format.ts';
-import { indexEach, selectedFor } from '../index-sink.ts';
+import { indexEach } from '../index-sink.ts';
 import { openLinesForward } from './forward.ts';
 import type { LineKind, TaskRecordsSink } from './kind.ts';
 import type { LineReading } from './lines.ts';
@@ -27,10 +27,11 @@ export function lineFormat<P extends AnyPiece, C>(kind: LineKind<P, C>): LineFor
     find: async (place, { what }) => ({ paths: await resolveFiles(place, what), labels: [] }),
     async index(place, found, into) {
       const spec = kind.specOf(into.columns);
-      return await indexEach(place, found, into, kind.notesOf(into), async (content, how, sink) => {
-        const picking = into.selection && kind.pickingOf(into.selection, spec);
-        const selected = selectedFor(sink, content.path, into.selection, picking);
-        return (await readWhole(kind, content, spec, how, selected, sink)).layout;
+      const { notesAll } = kind;
+      const picking = (selection: Selection): Picking<P> => kind.pickingOf(selection, spec);
+      const indexed = { notes: kind.notesOf(into), picking, notesAll };
+      return await indexEach(place, found, into, indexed, async (content, how, sinkFor, watch) => {
+        return (await readWhole(kind, content, spec, how, sinkFor(content.path), watch)).layout;
       });
     },
     readHead({ file, bytes, isWhole }, labels, columns, into) {
@@ -132,6 +133,6 @@ async function readChunk<P extends Piece>(
   };
   const { offset, firstLine: line } = chunk;
   const sliceBytes = Math.min(SLICE_BYTES, chunk.bytes + 1);
-  const slices = new Slices(source, { offset, line, lineEnd: reading.lineEnd, sliceBytes });
+  const slices = new Slices(source, { offset, line, rules: reading.rules, sliceBytes });
   if ((await readSlices(slices, { file, reading, times }, sink)) !== undefined) throw changed(file, chunk);
 }

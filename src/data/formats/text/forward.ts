@@ -18,8 +18,7 @@ export function openLinesForward<P extends Piece>(
     kept: kept.names,
     async *parts(source) {
       await source.take(head.offset);
-      const { lineEnd } = reading;
-      const slices = new Slices(source, { ...head, lineEnd, sliceBytes, isKept: true });
+      const slices = new Slices(source, { ...head, rules: reading.rules, sliceBytes, isKept: true });
       for (let slice = await slices.next(); slice !== undefined; slice = await slices.next()) {
         const { bytes, isLast, ...place } = slice;
         const whole = bytes.subarray(0, isLast ? bytes.length : reading.wholeRecords(bytes));
@@ -40,7 +39,7 @@ function readPart<P extends Piece>(
   const { reading } = scoring;
   if (long?.isOpen) throw openQuote(file, { kind: 'open', line: long.line, column: 1 });
   const sink = new GroupSink({ ...scoring, file, batchSize }, sourceIn(bytes, batchSize, scoring));
-  refuseLong(part, file, reading, sink);
+  refuseLong(part, file, sink);
   const done = readText({ file, bytes, offset, firstLine: first }, reading, sink);
   if (done.openQuote !== undefined) throw openQuote(file, { kind: 'open', ...placeOf(bytes, first, done) });
   return sink.groups();

@@ -55,15 +55,16 @@ export class GroupSink<P extends Piece> implements PieceSink<P> {
   add(piece: P, firstLine: number): void {
     const group = this.#open();
     this.#options.watch?.(piece);
-    // No label is read: what a kernel has there may be of other records.
-    group.into.add({ ...piece, labels: ZEROS.subarray(0, piece.records) }, firstLine);
     const { texts } = this.#source;
+    const end = piece.ends[piece.records - 1]!;
     if (texts !== undefined) {
       for (let record = 0; record < piece.records; record++) {
         group.kept.push(texts.of(piece.starts[record]!, piece.ends[record]!));
       }
     }
-    this.#took(group, piece.ends[piece.records - 1]!);
+    // No label is read: what a kernel has there may be of other records. The views of the piece end with this.
+    group.into.add({ ...piece, labels: ZEROS.subarray(0, piece.records) }, firstLine);
+    this.#took(group, end);
   }
 
   bad(record: BadRecord, place: BadPlace): void {

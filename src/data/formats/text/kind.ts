@@ -33,8 +33,8 @@ export interface TaskRecordsSink<P extends Piece> extends TaskSink<P> {
 export interface LineKind<P extends Piece, C> {
   specOf(columns: ReadOptions['columns'] | Indexing['columns']): C;
   /**
-   * `bytes`: the first ones of the file, up to `FORWARD_HEAD_BYTES`; all of them if `isWhole`. Undefined when there is
-   * no record. Throws `DataInvalid`.
+   * `bytes`: the first ones of the file, up to `FORWARD_HEAD_BYTES`; all of them if `isWhole`. Undefined when they show
+   * that there is no record. Throws `DataInvalid`.
    */
   headOf(path: string, bytes: Uint8Array, isWhole: boolean, spec: C): TextHead | undefined;
   /** Undefined if no file with these columns has that layout, which comes over the wire. */
@@ -44,6 +44,8 @@ export interface LineKind<P extends Piece, C> {
   recordsOf(options: Pick<ReadOptions, 'columns' | 'readsFields'>, size: TaskSize): TaskRecordsSink<P>;
   pickingOf(selection: Selection, spec: C): Picking<P>;
   notesOf(into: Indexing): Notes<P>;
+  /** As `Indexed.notesAll`. */
+  readonly notesAll: boolean;
   /** Undefined when the source has no record. Throws `DataInvalid`. */
   scoringOf(head: ForwardHead, options: ForwardOptions): Scoring<P> | undefined;
 }

@@ -1,7 +1,7 @@
 /** Text of lines, whatever their records are: what a line is, and how the lines of a file are read. */
 
 import type { BadRecord } from '../../bad-record.ts';
-import type { LineEndFinder } from '../../bytes/slices.ts';
+import type { LineRules } from '../../bytes/slices.ts';
 import type { Piece, PieceSink } from '../../piece.ts';
 
 export interface LineText {
@@ -45,20 +45,13 @@ export interface LineKernel<P extends Piece> {
   next(quota: number): { readonly status: number; readonly piece: P };
 }
 
-/** How a text is divided. */
-export interface LineRules {
-  /** A line that begins with this byte is not a record; -1 if none does. */
-  readonly comment: number;
+/** How the lines of a file are read. */
+export interface LineReading<P extends Piece> {
+  readonly rules: LineRules;
   /** A record has no fewer bytes than that, with its line break. */
   readonly leastBytes: number;
-  /** Finds the end of a line that is too long to be held. */
-  lineEnd(): LineEndFinder;
   /** Where the last record that is whole ends. The text begins with one. */
   wholeRecords(text: Uint8Array): number;
-}
-
-/** How the lines of a file are read. */
-export interface LineReading<P extends Piece> extends LineRules {
   plain(text: LineText): LineReader<P>;
   /** At the beginning of the text; undefined where the plain form reads all of it. */
   kernel(text: LineText): LineKernel<P> | undefined;

@@ -19,7 +19,7 @@ import type { ColumnPiece } from '../../columns/piece.ts';
 import { Times } from '../../columns/times.ts';
 import type { LabelRule } from '../../labels.ts';
 import type { FileLayout } from '../../source.ts';
-import type { LineReader, LineRules, LineText } from './lines.ts';
+import type { LineReader, LineReading, LineText } from './lines.ts';
 
 const COMMA = 44;
 const POINT = 46;
@@ -85,7 +85,7 @@ export interface LinePlan extends ValuePlan {
 }
 
 /** How the lines of a file are read. */
-export interface LineForm extends Omit<LineRules, 'comment'> {
+export interface LineForm extends Pick<LineReading<ColumnPiece>, 'rules' | 'leastBytes' | 'wholeRecords'> {
   readonly kernel: 'parseCsv' | 'parseJson' | 'parseInteractions';
   readonly dialect: DialectBytes;
   /** JSON: those that are read. */

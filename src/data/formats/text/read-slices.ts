@@ -43,7 +43,7 @@ export async function readSlices<P extends Piece>(
     if (long?.isOpen) return { kind: 'open', line: long.line, column: 1, ...open };
     if (long !== undefined) watch?.interrupt();
     watch?.show(bytes, offset);
-    refuseLong(slice, file, reading, sink);
+    if (!refuseLong(slice, file, sink)) return { kind: 'full' };
     const text = { file, bytes, offset, firstLine: first };
     const done = times.during('parse', () => readText(text, reading, sink));
     if (done.isFull) return { kind: 'full' };
@@ -55,17 +55,18 @@ export async function readSlices<P extends Piece>(
   return undefined;
 }
 
-/** A line before the slice that was not held is a bad record, unless it is none. */
+/** A line before the slice that was not held is a bad record, unless it is none. False: the sink is full. */
 export function refuseLong<P extends Piece>(
   { offset, long }: Pick<Slice, 'offset' | 'long'>,
   file: string,
-  { comment }: Pick<LineReading<P>, 'comment'>,
   sink: PieceSink<P>,
-): void {
-  if (long?.begins === undefined || long.begins === comment) return;
+): boolean {
+  if (long?.isRecord !== true) return true;
+  if (sink.quota === 0) return false;
   const { start, line, bytes } = long;
   const record = { file, line, byteOffset: start, reason: tooLong(bytes) };
   sink.bad(record, { start: start - offset, end: start + bytes - offset });
+  return true;
 }
 
 /** The quote that is not closed, or where the reading stopped. */

@@ -40,11 +40,11 @@ export async function readWhole<P extends Piece, C>(
     },
   };
   const sliceBytes = Math.min(SLICE_BYTES, content.bytes - offset + 1);
-  const slices = new Slices(source, { ...head, lineEnd: reading.lineEnd, sliceBytes });
+  const slices = new Slices(source, { ...head, rules: reading.rules, sliceBytes });
   const stopped = await readSlices(slices, { file: path, reading, watch }, sink);
   if (stopped?.kind === 'full') return { layout, isWhole: false };
-  if (stopped?.kind === 'open') throw openQuote(path, stopped);
   if (at !== content.bytes || (await content.file.size()) !== content.bytes) throw changing(path);
+  if (stopped?.kind === 'open') throw openQuote(path, stopped);
   return { layout, isWhole: true };
 }
 

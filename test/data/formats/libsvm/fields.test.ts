@@ -101,6 +101,33 @@ describe('the features of libffm', () => {
     expect(tested).toEqual(wanted.map(featuresOf));
   });
 
+  test('bounds and labels of the index are those of all records, selected or not', async () => {
+    const place = placeWith({ 'a.txt': TEXT });
+    const request = { what: 'a.txt', format: 'libffm', recordsPerTask: 10 } as const;
+    const { featureBound, fieldBound, labelBound, traits } = await buildIndex(place, request);
+    const selection = { part: 'test', seed: 3, split: { test: 0.1 } } as const;
+    const part = await buildIndex(place, { ...request, selected: { selection, labels: LABELS } });
+    expect(part.records).toBeLessThan(RECORDS / 2);
+    expect(part).toMatchObject({ featureBound, fieldBound, labelBound, traits });
+  });
+
+  test('groups of records that are read forwards have room, though their ids are numbered in the same memory', async () => {
+    const lines = (from: number, features: number): string[] =>
+      Array.from({ length: 9000 }, (_, record) => {
+        const ids = Array.from({ length: features }, (__, at) => `${from + ((record * 7 + at) % 5000)}:1`);
+        return `1 ${ids.join(' ')}\n`;
+      });
+    const how = { batchSize: 4096, readsFields: false };
+    const plain = await readForward('libsvm', lines(1, 36).join(''), how);
+    expect(plain.records).toHaveLength(9000);
+    expect(plain.records.at(-1)).toHaveLength(36);
+    const bad = lines(2 ** 52, 10).with(5, 'x 1:1\n');
+    const { records, groups } = await readForward('libsvm', bad.join(''), how);
+    expect(records).toHaveLength(9000);
+    expect(records[5]).toMatchObject({ line: 6 });
+    expect(Math.max(...groups)).toBe(4096);
+  });
+
   test('have them wherever text that is read forwards is cut', async () => {
     const whole = await readForward('libffm', TEXT, { readsFields: true });
     expect(good(whole.records)).toEqual(WRITTEN.map(featuresOf));

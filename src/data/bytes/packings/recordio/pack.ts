@@ -4,7 +4,7 @@ import { LIMITS } from '../../../../base/limits.ts';
 import { NEWLINE } from '../../../ascii.ts';
 import type { Append } from '../../../whole-file.ts';
 import type { ForwardBytes } from '../../forward.ts';
-import { lineBreaks, plainLineEnd, Slices } from '../../slices.ts';
+import { lineBreaks, PLAIN_LINES, Slices } from '../../slices.ts';
 import { encodeChunk } from './body.ts';
 import { type Compressor, LENGTH_BYTES } from './header.ts';
 
@@ -53,14 +53,14 @@ export async function packLines(text: ForwardBytes, options: PackOptions, append
 
 /** The lines without their line breaks. */
 async function* linesIn(text: ForwardBytes, path: string): AsyncGenerator<Uint8Array> {
-  const slices = new Slices(text, { offset: 0, line: 1, lineEnd: plainLineEnd, isKept: true });
+  const onLong = (): void => {
+    throw new PaddletError('DataInvalid', `${path} has a line of more than ${LIMITS.recordBytes} bytes`, {
+      hint: 'check that the file is text: no format has such long lines',
+    });
+  };
+  const slices = new Slices(text, { offset: 0, line: 1, rules: PLAIN_LINES, onLong, isKept: true });
   for (let slice = await slices.next(); slice !== undefined; slice = await slices.next()) {
-    const { bytes, long } = slice;
-    if (long !== undefined) {
-      throw new PaddletError('DataInvalid', `${path} has a line of more than ${LIMITS.recordBytes} bytes`, {
-        hint: 'check that the file is text: no format has such long lines',
-      });
-    }
+    const { bytes } = slice;
     slices.passed(bytes.length, lineBreaks(bytes));
     for (let start = 0; start < bytes.length; ) {
       const newline = bytes.indexOf(NEWLINE, start);
