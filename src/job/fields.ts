@@ -72,7 +72,9 @@ export const dataFields = {
   cache: z
     .enum(['on', 'off'])
     .default('on')
-    .describe('Whether to cache parsed records, so that later passes do not parse text again. The model is the same.'),
+    .describe(
+      'Whether to cache parsed records, so that later passes do not parse text again. The model is the same. A job of one pass uses the cache, but adds nothing to it.',
+    ),
   cacheBytes: countOf(2 ** 20, 2 ** 50)
     .default(2 ** 34)
     .describe("Maximum size of a host's cached tasks, in bytes. Least recently used tasks are deleted first."),

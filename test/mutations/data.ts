@@ -96,6 +96,20 @@ export const DATA: readonly Mutation[] = [
     tests: ['test/data/inspection/sparse.test.ts'],
   },
   {
+    rule: 'ids that wait for the rest of their batch are not in memory that is used again',
+    file: 'src/data/parsed/input-builder.ts',
+    find: 'this.#pieces.push(ids.slice());',
+    replace: 'this.#pieces.push(ids);',
+    tests: ['test/data/formats/csv/inputs.test.ts', 'test/data/formats/libsvm/parser.test.ts'],
+  },
+  {
+    rule: 'a job of one pass writes no parsed tasks',
+    file: 'src/roles/trainer/tasks/task-files.ts',
+    find: ', isReadOnly: training.passes === 1',
+    replace: '',
+    tests: ['test/roles/trainer/tasks/parsed-cache.test.ts'],
+  },
+  {
     rule: 'the position of a bad record counts where only some records are selected',
     file: 'src/data/selecting.ts',
     find: '    const position = this.#position++;\n    const { label',

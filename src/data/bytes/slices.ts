@@ -4,10 +4,12 @@
  */
 import { assert } from '../../base/assert.ts';
 import { LIMITS } from '../../base/limits.ts';
+import { reused } from '../../base/reused.ts';
 import { isBlank, NEWLINE } from '../ascii.ts';
 
 /** Some milliseconds of parsing: the event loop turns between two slices. */
 export const SLICE_BYTES = 1 << 20;
+const SPARE_BYTES = 1 << 16;
 
 /** Bytes that are read once, in order. */
 export interface ByteSource {
@@ -92,6 +94,8 @@ export class Slices {
   readonly #source: ByteSource;
   readonly #start: SlicesStart;
   readonly #sliceBytes: number;
+  // With room to spare: what is held is longer or shorter each time.
+  readonly #room = reused((length) => new Uint8Array(length + SPARE_BYTES));
   #buffer = new Uint8Array(0);
   /** What is in the buffer and was not read: [from, to). */
   #from = 0;
@@ -145,13 +149,10 @@ export class Slices {
   async #fill(): Promise<void> {
     const held = this.#buffer.subarray(this.#from, this.#to);
     const room = held.length + this.#sliceBytes;
-    if (this.#start.isKept === true || this.#buffer.length < room) {
-      // Lines that are held again and again must not be copied for each slice.
-      this.#buffer = new Uint8Array(this.#start.isKept === true ? room : Math.max(room, 2 * held.length));
-      this.#buffer.set(held);
-    } else this.#buffer.copyWithin(0, this.#from, this.#to);
+    this.#buffer = this.#start.isKept === true ? new Uint8Array(room) : this.#room(room);
+    this.#buffer.set(held);
     this.#from = 0;
-    const got = await this.#source.read(this.#buffer.subarray(held.length, room));
+    const got = await this.#source.read(this.#buffer.subarray(held.length));
     this.#to = held.length + got;
     this.#offset += got;
     this.#isEnd = got < this.#sliceBytes;

@@ -4,6 +4,7 @@
  * whatever the order of its fields, so the same records give the same bits.
  */
 import { AssertionError, assert } from '../../base/assert.ts';
+import { reused } from '../../base/reused.ts';
 import { crossIds } from '../kernels/cross-ids.ts';
 import {
   type Column,
@@ -21,7 +22,7 @@ import type { NumberStatistics } from './statistics.ts';
 
 const NOTHING = new Uint8Array(0);
 
-/** Features of some records. */
+/** Features of some records. Views, valid until their maker makes the next ones. */
 export interface PieceFeatures {
   readonly count: number;
   /** For each record, where its features end. */
@@ -70,6 +71,13 @@ export class FeatureMaker {
   readonly #always: number;
   readonly #most: number;
   readonly #allOnes: boolean;
+  readonly #room = {
+    ids: reused((length) => new Uint32Array(length)),
+    values: reused((length) => new Float32Array(length)),
+    fields: reused((length) => new Uint16Array(length)),
+    at: reused((length) => new Uint32Array(length)),
+    ends: reused((length) => new Uint32Array(length)),
+  };
 
   /** `wanted`: the columns that features are made of, some of all. */
   constructor({ columns, statistics }: KnownColumns, wanted: readonly Column[] = columns.filter(makesFeatures)) {
@@ -90,16 +98,17 @@ export class FeatureMaker {
   featuresOf(piece: ColumnPiece, readsFields = false): PieceFeatures {
     const { records } = piece;
     const crosses = this.#crosses.map((cross) => crossed(cross, piece));
-    const ends = this.#endsOf(piece);
+    const room = this.#room;
+    const ends = this.#endsOf(piece, room.ends(records));
     const count = records === 0 ? 0 : ends[records - 1]!;
     const into: Filled = {
-      ids: new Uint32Array(2 * count),
-      values: this.#allOnes ? undefined : new Float32Array(count).fill(1),
-      at: new Uint32Array(records),
+      ids: room.ids(2 * count),
+      values: this.#allOnes ? undefined : room.values(count).fill(1),
+      at: room.at(records).fill(0, 0, 1),
     };
     into.at.set(ends.subarray(0, Math.max(0, records - 1)), 1);
     // Column by column, each in a separate loop: a column after the other goes behind what its records have.
-    const fields = readsFields ? new Uint16Array(count) : undefined;
+    const fields = readsFields ? room.fields(count) : undefined;
     for (const [field, maker] of this.#makers.entries()) {
       const from = fields && into.at.slice();
       if (maker.kind === 'number') putNumbers(maker, piece.numbers[maker.slot]!, into);
@@ -114,8 +123,8 @@ export class FeatureMaker {
   }
 
   /** For each record, where its features end. */
-  #endsOf({ records, numbers, lists }: ColumnPiece): Uint32Array {
-    const counts = new Uint32Array(records).fill(this.#always);
+  #endsOf({ records, numbers, lists }: ColumnPiece, counts: Uint32Array): Uint32Array {
+    counts.fill(this.#always);
     for (const maker of this.#makers) {
       if (maker.kind === 'number' && maker.missingId !== undefined) {
         const values = numbers[maker.slot]!;

@@ -22,6 +22,8 @@ export interface LoadTimes {
 export interface ParsedCacheOptions {
   /** Most bytes of all files together. */
   readonly bytes: number;
+  /** Writes nothing: for one who does not read a task twice. */
+  readonly isReadOnly?: boolean;
 }
 
 export class ParsedCache {
@@ -80,8 +82,9 @@ export class ParsedCache {
 
   /** Keeps the block, unless it is too large, or the disk takes no more. */
   async save(key: Buffer, block: ParsedBlock, sources: readonly SourceFacts[]): Promise<void> {
-    const most = Math.min(LIMITS.parsedBlockBytes, this.#options.bytes);
-    if (!this.#canWrite || arrayBytes(block) > most) return;
+    const { bytes: mostOfAll, isReadOnly = false } = this.#options;
+    const most = Math.min(LIMITS.parsedBlockBytes, mostOfAll);
+    if (isReadOnly || !this.#canWrite || arrayBytes(block) > most) return;
     const bytes = encodeBlock(key, { block, sources });
     if (bytes.length > most) return;
     try {

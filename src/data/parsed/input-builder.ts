@@ -54,12 +54,13 @@ export class InputBuilder {
       this.#fields.set(fields, this.#features);
     }
     this.#features += features;
-    if (isLast && this.#isAlone(ids) && features <= LIMITS.kernelIds) {
-      this.#endBatch(this.#kernel.distinctOfLast(features));
+    if (isLast && this.#pieces.length === 0 && features <= LIMITS.kernelIds) {
+      const isRead = this.#kernel.hasRead(ids);
+      this.#endBatch(isRead ? this.#kernel.distinctOfLast(features) : this.#kernel.distinctOf([ids], features));
       return;
     }
-    // What the kernel has read is there until its next call only.
-    this.#pieces.push(this.#kernel.hasRead(ids) ? ids.slice() : ids);
+    // They are views of memory that is used again.
+    this.#pieces.push(ids.slice());
     if (isLast) this.endBatch();
   }
 
@@ -76,11 +77,6 @@ export class InputBuilder {
       fields: this.#fields?.subarray(0, this.#features),
       ids: this.#ids.subarray(0, 8 * this.#distinct),
     };
-  }
-
-  /** Whether the batch has these records only, and the kernel their ids. */
-  #isAlone(ids: Uint8Array): boolean {
-    return this.#pieces.length === 0 && this.#kernel.hasRead(ids);
   }
 
   /** Features of the batch so far. */
@@ -100,7 +96,9 @@ export class InputBuilder {
     const end = 8 * (this.#distinct + distinct);
     if (end > this.#ids.length) {
       const before = this.#ids;
-      this.#ids = new Uint8Array(Math.max(end, 2 * before.length));
+      // As if the features that are left had as many: so they are rarely copied again.
+      const ofAll = Math.ceil((end / this.#features) * this.#size.features);
+      this.#ids = new Uint8Array(Math.max(end, 2 * before.length, Math.min(ofAll, 8 * this.#size.features)));
       this.#ids.set(before);
     }
     this.#ids.set(ids, 8 * this.#distinct);

@@ -35,9 +35,11 @@ export interface TaskFilesOptions {
   readonly times?: ReadTimes;
 }
 
-/** The cache of a process; undefined when the job has none. */
-export const parsedCacheOf = (place: DataPlace, { data }: Job): ParsedCache | undefined =>
-  data.cache === 'off' ? undefined : new ParsedCache(place, { bytes: data.cacheBytes });
+/** The cache of a process; undefined when the job has none. A job of one pass would not read what it writes. */
+export const parsedCacheOf = (place: DataPlace, { data, training }: Job): ParsedCache | undefined =>
+  data.cache === 'off'
+    ? undefined
+    : new ParsedCache(place, { bytes: data.cacheBytes, isReadOnly: training.passes === 1 });
 
 export function openTaskFiles(
   place: DataPlace,
