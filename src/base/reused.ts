@@ -1,6 +1,6 @@
 /**
- * Memory that is used again: arrays of any length, views of the longest one so far. Fresh memory would cost as much as
- * what is done with it. A view is valid until the next one is taken, and has what was left in it.
+ * Returns arrays of any length in memory that is reused, because allocating and clearing fresh memory is slow. Each
+ * call ends the view of the call before. A view contains old values.
  */
 export function reused<A extends { readonly length: number; subarray(from: number, to: number): A }>(
   make: (length: number) => A,

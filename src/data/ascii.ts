@@ -12,6 +12,8 @@ export const HASH = 35;
 export const COLON = 58;
 /** The byte order mark that some editors put before UTF-8. */
 export const BOM = [0xef, 0xbb, 0xbf];
+/** Number of bytes of the byte order mark at the beginning of a text; 0 without one. */
+export const markBytes = (text: Uint8Array): number => (BOM.every((byte, at) => text[at] === byte) ? BOM.length : 0);
 
 /** Space, tab, carriage return: what separates the tokens of a line. */
 export const isBlank = (byte: number): boolean => byte === 32 || byte === 9 || byte === 13;

@@ -216,18 +216,18 @@ async function readFirst(
   return { bad, isWhole };
 }
 
-/** The first records of a file. */
+/** Collects the first records of a file. */
 class Head implements PieceSink<AnyPiece> {
   readonly #watch: (piece: ColumnPiece) => void;
   readonly #most: number;
   readonly refused: BadRecord[] = [];
-  /** Of each bad record, its position. */
+  /** Position of each bad record. */
   readonly #badAt: number[] = [];
   readonly labels: number[] = [];
   #features = 0;
   #isSparse = false;
 
-  /** `most`: how many are wanted. */
+  /** `most`: maximum number of records to collect. */
   constructor(watch: (piece: ColumnPiece) => void, most = Number.POSITIVE_INFINITY) {
     this.#watch = watch;
     this.#most = most;
@@ -245,7 +245,7 @@ class Head implements PieceSink<AnyPiece> {
     return this.refused.length;
   }
 
-  /** Its good records are of features, but have none. */
+  /** Its good records are sparse text without any feature. */
   get lacksFeatures(): boolean {
     return this.#isSparse && this.#features === 0;
   }
@@ -263,7 +263,7 @@ class Head implements PieceSink<AnyPiece> {
     this.refused.push(record);
   }
 
-  /** Bad ones among the first `records`. */
+  /** The bad records among the first `records` records. */
   badAmong(records: number): readonly BadRecord[] {
     return this.refused.filter((_, at) => this.#badAt[at]! < records);
   }

@@ -146,7 +146,7 @@ export function odditiesOf(
   return odd;
 }
 
-/** The shortest number that is this one as a 32-bit float: 0.1 for the float next to it. */
+/** The shortest decimal that rounds to this 32-bit float, such as 0.1. */
 function asWritten(label: number): number {
   for (let digits = 6; digits <= 9; digits++) {
     const shorter = Number(label.toPrecision(digits));

@@ -1,7 +1,7 @@
-/** Some good records as a parser leaves them, and what takes them. */
+/** A piece: good records that a parser has read. And the interface of everything that takes pieces. */
 import type { BadRecord } from './bad-record.ts';
 
-/** What the records of every format have. The arrays may be views, which end when a sink takes the piece. */
+/** The parts of a piece that every format has. Its arrays may be views, which end when a sink takes the piece. */
 export interface Piece {
   readonly records: number;
   readonly labels: Float32Array;
@@ -38,31 +38,24 @@ export interface SparsePiece extends Piece {
 
 /** Where a bad record is. */
 export interface BadPlace {
-  /** It begins and ends there in the text, its line break included. */
+  /** Where it begins and ends in the text, including its line break. */
   readonly start: number;
   readonly end: number;
-  /** Its position in the file, if others are left out. */
+  /** Its position in the file, if only some records are selected. */
   readonly position?: number | undefined;
-  /** Its label as it is written, where that can be read. */
+  /** Its label as written, if it is a number. */
   readonly label?: number | undefined;
 }
 
-/** What takes the records of some text, one after the other. */
+/** Takes the records of a text in their order. */
 export interface PieceSink<P extends Piece> {
-  /** Records that may be added at once; none when there is no room for more. */
+  /** Number of records that can be added at once; 0 if the sink is full. */
   readonly quota: number;
   readonly badRecords: number;
-  /** At most `quota` records, which may end the views of the piece. `firstLine` is that of the text. */
+  /** Takes at most `quota` records. The call may end the views of the piece. `firstLine`: first line of the text. */
   add(piece: P, firstLine: number): void;
-  /** While `quota` is above 0. */
+  /** To be called only while `quota` is above 0. */
   bad(record: BadRecord, place: BadPlace): void;
-}
-
-/** What makes the records of a task of its pieces. */
-export interface TaskSink<P extends Piece> extends PieceSink<P> {
-  readonly records: number;
-  /** The records that follow are of this file. */
-  startPart(file: string): void;
 }
 
 export const picked = {

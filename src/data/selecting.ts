@@ -1,16 +1,15 @@
-/** Drops records of pieces that do not belong to a dataset, before anything is made from them. */
-
+/** Drops records that are not in the selected part of a dataset, before their features are made. */
 import type { BadRecord } from './bad-record.ts';
 import { type BadPlace, type Piece, type PieceSink, picked } from './piece.ts';
 import { type Selector, weightOf } from './selection.ts';
 
-/** How records of some kind are told apart, and picked. */
+/** How to select among records of one kind. */
 export interface Picking<P extends Piece> {
-  /** The value that a split goes by, in u32 halves; undefined where it goes by none. */
+  /** The value that decides the split, in u32 halves. Undefined if the position decides. */
   splitBy?(piece: P, record: number): readonly [low: number, high: number] | undefined;
-  /** ms since 1970; undefined where records have no time. */
+  /** Time in ms since 1970. Undefined if records have no time. */
   timeOf?(piece: P, record: number): number | undefined;
-  /** What the records have besides `facts`. */
+  /** A piece of the kept records. `facts`: its parts that do not depend on the kind. */
   pick(piece: P, kept: readonly number[], facts: Piece): P;
 }
 
@@ -56,7 +55,7 @@ export class SelectingSink<P extends Piece> implements PieceSink<P> {
   bad(record: BadRecord, place: BadPlace): void {
     const position = this.#position++;
     const { label = Number.NaN } = place;
-    // As the model sees it: a label of -1 is the class 0.
+    // Models take -1 as the label 0.
     if (!this.#selector.keeps({ position, label: label === -1 ? 0 : label })) return;
     this.#inner.bad(record, { ...place, position });
   }

@@ -73,7 +73,7 @@ export const dataFields = {
     .enum(['on', 'off'])
     .default('on')
     .describe(
-      'Whether to cache parsed records, so that later passes do not parse text again. The model is the same. A job of one pass uses the cache, but adds nothing to it.',
+      'Whether to cache parsed records, so that later passes do not parse text again. The model is the same. A job of one pass reads the cache, but does not write to it.',
     ),
   cacheBytes: countOf(2 ** 20, 2 ** 50)
     .default(2 ** 34)

@@ -208,7 +208,7 @@ describe('the index of text', () => {
     expect(tasks.map((task) => task.length)).toEqual([2]);
   });
 
-  test('a comment that is longer than any record is in no chunk', async () => {
+  test('a comment that is longer than a record can be is not in a chunk', async () => {
     const record = '1 1:1\n';
     write('long.txt', `${record}#${' '.repeat(LIMITS.recordBytes + 3 * SLICE_BYTES)}\n${record}`);
     const index = await build('long.txt');

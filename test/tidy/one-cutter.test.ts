@@ -1,4 +1,4 @@
-/** Bytes are cut into records in one place: a second one would have other ideas of lines that are too long. */
+/** Only one class cuts bytes into records. A second one would treat lines that are too long in another way. */
 import { expect, test } from 'vitest';
 import { sourceFiles } from '../source-files.ts';
 
@@ -8,9 +8,9 @@ const filesWith = (pattern: RegExp): string[] =>
     .map(({ path }) => path.replace('src/data/', ''))
     .sort();
 
-test('only Slices holds the beginning of a record until its end is read', () => {
+test('only Slices keeps the beginning of a record until its end is read', () => {
   expect(filesWith(/\.set\(held\b|\.copyWithin\(0/)).toEqual(['bytes/slices.ts']);
-  // What these join is no text.
+  // These files join binary data.
   expect(filesWith(/Buffer\.concat\(\[/)).toEqual([
     'bytes/packings/recordio/body.ts',
     'bytes/packings/recordio/snappy-frames.ts',

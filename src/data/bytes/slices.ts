@@ -1,31 +1,31 @@
 /**
- * Cuts bytes into slices of whole records, for all who read text: whatever reads a slice says how far it came, and the
- * rest comes again with the bytes that follow. Memory is that of a slice and of the longest record.
+ * Cuts bytes into slices of whole lines. The reader of a slice reports how far it read. The rest is returned again at
+ * the beginning of the next slice. Uses memory for one slice and the longest record.
  */
 import { assert } from '../../base/assert.ts';
 import { LIMITS } from '../../base/limits.ts';
 import { reused } from '../../base/reused.ts';
 import { isBlank, NEWLINE } from '../ascii.ts';
 
-/** Some milliseconds of parsing: the event loop turns between two slices. */
+/** Takes a few milliseconds to parse. The event loop turns between two slices. */
 export const SLICE_BYTES = 1 << 20;
 const SPARE_BYTES = 1 << 16;
 
-/** Bytes that are read once, in order. */
+/** A source of bytes that are read once, in order. */
 export interface ByteSource {
-  /** Fills `into` with the bytes that come next; returns fewer than its length only where they end. */
+  /** Fills `into` with the next bytes. Returns their number, which is below the length of `into` only at the end. */
   read(into: Uint8Array): Promise<number>;
 }
 
 export interface Slice {
-  /** Whole lines, the first of which begins here; none behind a long line. The last slice has all that is left. */
+  /** Whole lines; the last slice has everything that is left. Empty if only a long line was read. */
   readonly bytes: Uint8Array;
   /** Offset of `bytes[0]` in the content. */
   readonly offset: number;
   /** 1-based line of text. */
   readonly first: number;
   readonly isLast: boolean;
-  /** Before the bytes is a line that is longer than any record: it was not held. */
+  /** The line before these bytes, if it is too long to be a record. Its bytes were dropped. */
   readonly long?: LongLine | undefined;
 }
 
@@ -34,22 +34,22 @@ export interface LongLine {
   readonly line: number;
   /** Length including the line break, if there is one. */
   readonly bytes: number;
-  /** It does not begin as a comment, or with nothing but blanks. */
+  /** False if the line begins as a comment, or with nothing but blanks. */
   readonly isRecord: boolean;
-  /** The source ends in a quote. */
+  /** The source ends inside a quote of this line. */
   readonly isOpen: boolean;
 }
 
-/** What is to be known of lines to pass over one that is too long. */
+/** How to skip a line that is too long to be a record. */
 export interface LineRules {
-  /** A line that begins with this byte is not a record; -1 if none does. */
+  /** The byte that begins a comment line; -1 if there are no comments. */
   readonly comment: number;
-  /** Whether such a byte may stand before a record. */
+  /** Whether a record may have this byte before its first field. */
   isBlank(byte: number): boolean;
   lineEnd(): LineEndFinder;
 }
 
-/** Finds the end of a line that is too long to be held, in bytes that follow one another. */
+/** Finds the end of a line whose bytes arrive in several calls. */
 export interface LineEndFinder {
   find(bytes: Uint8Array): number | undefined;
   readonly breaks: number;
@@ -66,7 +66,7 @@ export const plainLineEnd = (): LineEndFinder => ({
   isQuoted: false,
 });
 
-/** Where the last line ends that is whole, of lines without quotes. */
+/** Where the last whole line ends, if lines have no quotes. */
 export const wholePlainLines = (bytes: Uint8Array): number => bytes.lastIndexOf(NEWLINE) + 1;
 
 export function lineBreaks(text: Uint8Array): number {
@@ -75,7 +75,7 @@ export function lineBreaks(text: Uint8Array): number {
   return count;
 }
 
-/** Of lines without quotes and comments. */
+/** Rules for lines without quotes and comments. */
 export const PLAIN_LINES: LineRules = { comment: -1, isBlank, lineEnd: plainLineEnd };
 
 export interface SlicesStart {
@@ -83,10 +83,10 @@ export interface SlicesStart {
   readonly offset: number;
   readonly line: number;
   readonly rules: LineRules;
-  /** Called when a line turns out to be too long, before its end is looked for. */
+  /** Called when a line exceeds the maximum length of a record, before its end is searched. */
   readonly onLong?: (line: number) => void;
   readonly sliceBytes?: number | undefined;
-  /** Each slice has memory of its own. Without it, a slice is valid until the next one is read. */
+  /** Each slice gets its own memory. By default, a slice is valid only until the next one is read. */
   readonly isKept?: boolean;
 }
 
@@ -94,10 +94,10 @@ export class Slices {
   readonly #source: ByteSource;
   readonly #start: SlicesStart;
   readonly #sliceBytes: number;
-  // With room to spare: what is held is longer or shorter each time.
+  // The held bytes are longer or shorter each time: spare room avoids a new buffer for each.
   readonly #room = reused((length) => new Uint8Array(length + SPARE_BYTES));
   #buffer = new Uint8Array(0);
-  /** What is in the buffer and was not read: [from, to). */
+  /** Range of the buffer that was not read yet: [from, to). */
   #from = 0;
   #to = 0;
   /** Offset of `#buffer[#to]` in the content. */
@@ -116,9 +116,9 @@ export class Slices {
     this.#line = start.line;
   }
 
-  /** Undefined at the end. What was read of the slice before must have been said. */
+  /** Undefined at the end. Call `passed` for each slice before the next one. */
   async next(): Promise<Slice | undefined> {
-    assert(this.#slice === undefined, 'it is known how far the slice before was read');
+    assert(this.#slice === undefined, '`passed` is called for each slice before the next one');
     while (!this.#isEnd) {
       await this.#fill();
       const long = this.#skipped === undefined ? undefined : this.#endOfLong();
@@ -136,16 +136,19 @@ export class Slices {
     return undefined;
   }
 
-  /** The slice was read up to there: `lines` lines of it. */
+  /** Reports that the reader read this many bytes and lines of the slice. */
   passed(bytes: number, lines: number): void {
-    assert(this.#slice !== undefined && bytes <= this.#slice.bytes.length, 'what was read is of the slice');
+    assert(
+      this.#slice !== undefined && bytes <= this.#slice.bytes.length,
+      'a reader passes at most the bytes of the slice',
+    );
     this.#from += bytes;
     this.#line += lines;
     this.#slice = undefined;
     if (!this.#isEnd) this.#skipLong();
   }
 
-  /** Puts the bytes that come next behind those that are held. */
+  /** Reads the next bytes to the place after those that were not read yet. */
   async #fill(): Promise<void> {
     const held = this.#buffer.subarray(this.#from, this.#to);
     const room = held.length + this.#sliceBytes;
@@ -158,7 +161,7 @@ export class Slices {
     this.#isEnd = got < this.#sliceBytes;
   }
 
-  /** What is held is longer than any record: its bytes are dropped, up to its end. */
+  /** If the bytes that were not read exceed the length of a record, drops them and the rest of their line. */
   #skipLong(): void {
     const held = this.#buffer.subarray(this.#from, this.#to);
     if (held.length <= LIMITS.recordBytes) return;
@@ -170,15 +173,15 @@ export class Slices {
       start: this.#offset - held.length,
       line: this.#line,
       isRecord: first !== undefined && !isComment,
-      // A quote in a comment means nothing.
+      // Quotes in a comment do not continue it on the next line.
       end: isComment ? plainLineEnd() : rules.lineEnd(),
     };
-    // It has no end here: what is whole was read.
+    // The line cannot end in these bytes: whole records were read before.
     this.#skipped.end.find(held);
     this.#from = this.#to;
   }
 
-  /** Undefined if the line that is skipped does not end in these bytes. */
+  /** Undefined if the skipped line does not end in these bytes. */
   #endOfLong(): LongLine | undefined {
     const { end, ...begun } = this.#skipped!;
     const bytes = this.#buffer.subarray(this.#from, this.#to);

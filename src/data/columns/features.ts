@@ -22,7 +22,7 @@ import type { NumberStatistics } from './statistics.ts';
 
 const NOTHING = new Uint8Array(0);
 
-/** Features of some records. Views, valid until their maker makes the next ones. */
+/** Features of some records. The arrays are views, which end when their maker makes the next features. */
 export interface PieceFeatures {
   readonly count: number;
   /** For each record, where its features end. */

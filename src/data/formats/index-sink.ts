@@ -1,4 +1,4 @@
-/** How files are indexed, whatever they are: their records are cut into chunks, and counted. */
+/** Indexes the files of any format: cuts their records into chunks, and counts them. */
 import { assert } from '../../base/assert.ts';
 import { LIMITS } from '../../base/limits.ts';
 import type { BadRecord } from '../bad-record.ts';
@@ -16,17 +16,17 @@ import { type Selection, Selector } from '../selection.ts';
 import type { FileLayout, IndexedFile } from '../source.ts';
 import type { Bounds, FoundFiles, Indexing, WholeFile } from './format.ts';
 
-/** What the index notes of good records, besides their labels and where they are. */
+/** Collects facts about good records for the index, besides labels and places. */
 export interface Notes<P extends Piece> {
   startFile(): void;
   add(piece: P): void;
-  /** Throws `DataInvalid` if the file does not go with those before. */
+  /** Throws `DataInvalid` if the file cannot be in one dataset with those before. */
   endFile(file: IndexedFile): void;
   /** After the last file. */
   finish(): void;
 }
 
-/** Cuts the records that it takes into chunks. */
+/** Cuts records into chunks. */
 export class IndexSink<P extends Piece> implements PieceSink<P> {
   readonly quota = LIMITS.pieceRecords;
   badRecords = 0;
@@ -37,7 +37,7 @@ export class IndexSink<P extends Piece> implements PieceSink<P> {
     this.#cutter = cutter;
   }
 
-  /** `bytes`: those of the records that follow, at `offset`. */
+  /** `bytes`: contain the next records, and begin at `offset` in the file. */
   show(bytes: Uint8Array, offset: number): void {
     this.#cutter.show(bytes, offset);
     this.#offset = offset;
@@ -67,7 +67,7 @@ export class IndexSink<P extends Piece> implements PieceSink<P> {
   }
 }
 
-/** Notes what it takes, and passes it on. */
+/** Notes facts about records, and passes the records on. */
 class NotedSink<P extends Piece> implements PieceSink<P> {
   readonly #inner: PieceSink<P>;
   readonly #bounds: Bounds;
@@ -107,8 +107,8 @@ class NotedSink<P extends Piece> implements PieceSink<P> {
 }
 
 /**
- * Reads a file, and passes all of its records to `sinkFor` the path by which positions decide. `watch` sees the bytes.
- * Undefined when it has no layout.
+ * Reads a file, and passes all of its records to the sink for a path: that path decides which positions are selected.
+ * `watch` sees the bytes. Returns undefined if the format has no layouts.
  */
 export type ReadInto<P extends Piece> = (
   content: Content,
@@ -117,11 +117,11 @@ export type ReadInto<P extends Piece> = (
   watch: Pick<IndexSink<P>, 'show' | 'retire' | 'interrupt'>,
 ) => Promise<FileLayout | undefined>;
 
-/** How records are noted, and which of them are selected. */
+/** How to note records, and how to select some of them. */
 export interface Indexed<P extends Piece> {
   readonly notes: Notes<P>;
   readonly picking: (selection: Selection) => Picking<P>;
-  /** Also records that are not selected are noted: what is noted does not depend on the selection. */
+  /** Notes all records, not only the selected ones. */
   readonly notesAll: boolean;
 }
 
@@ -138,7 +138,7 @@ export async function indexEach<P extends Piece>(
   open: OpenFile = openContent,
 ): Promise<IndexedFile[]> {
   const { cutter, bounds, selection } = into;
-  // A job may refuse weights: then all records that have one are bad, and what is noted of them does no harm.
+  // Whether the job accepts weights is not known here. If it does not, records with a weight only widen the bounds.
   const how = { labels: { ...(into.labels ?? ANY_LABEL), mayHaveWeight: true }, onBytes: into.onBytes };
   const noted = (sink: PieceSink<P>): PieceSink<P> => new NotedSink(sink, bounds, notes);
   const selecting = (sink: PieceSink<P>, path: string): PieceSink<P> =>
@@ -166,7 +166,7 @@ export async function indexEach<P extends Piece>(
   return files;
 }
 
-/** Which columns have values, and the statistics of numbers. */
+/** Notes which columns have values, and the statistics of numbers. */
 export function columnNotes({ columns, statistics, bounds }: Indexing): Notes<ColumnPiece> {
   assert(columns !== undefined, 'the format has columns');
   const seenIn: { readonly path: string; readonly seen: SeenColumns }[] = [];
@@ -184,7 +184,7 @@ export function columnNotes({ columns, statistics, bounds }: Indexing): Notes<Co
     },
     finish() {
       noteColumns(bounds.traits, seenIn);
-      // Classes that a job names are there, whether records have them or not.
+      // The classes that a job names count even if no record has them.
       for (const column of columns.columns) {
         if (column.type === 'label' && column.classes !== undefined) bounds.labelBound = column.classes.length;
       }

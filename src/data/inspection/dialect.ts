@@ -1,8 +1,8 @@
 /** How the lines of a table are divided, guessed from its first records. Pure. */
 import { PaddletError } from '../../base/errors.ts';
 import { appearanceOf } from '../appearance.ts';
+import { markBytes } from '../ascii.ts';
 import { dialectBytes } from '../formats/csv/fields.ts';
-import { markBytes } from './lines.ts';
 import { type RawRecord, readRecords } from './records.ts';
 import { numberOf } from './texts.ts';
 

@@ -39,7 +39,7 @@ export class NumberProfile {
     this.#sample[slot] = value;
   }
 
-  /** The number of the record at this position, or NaN if it has none. */
+  /** Adds the number of the record at this position; NaN if the record has no number. */
   take(value: number, position: number): void {
     if (!Number.isNaN(value)) this.add(value);
     const slot = slotOf(position);

@@ -1,9 +1,9 @@
-/** The ids of a category, or of features: how many there are, and which of them another file lacks. */
+/** Counts the ids of a category or of features, and those that another file does not have. */
 import { DistinctValues, hashOfId } from './distinct.ts';
 
 const ID_BITS = 64;
 
-/** Features with ids of which is known whether another file has them, and those whose id it lacks. */
+/** Number of features that could be looked up in another file, and of those whose id is missing there. */
 export interface NewIds {
   readonly known: number;
   readonly features: number;
@@ -14,7 +14,7 @@ export class IdProfile {
   readonly #first: DistinctValues | undefined;
   readonly newIds = { known: 0, features: 0 };
 
-  /** `kept`: ids that are kept to count them; `first`: those of another file. */
+  /** `kept`: maximum number of hashes to keep for the count. `first`: ids of another file. */
   constructor(kept: number, first?: DistinctValues) {
     this.distinct = new DistinctValues(kept);
     this.#first = first;

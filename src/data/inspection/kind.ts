@@ -1,7 +1,7 @@
 /** What kind of data a file is, by its first bytes. */
 import { PaddletError } from '../../base/errors.ts';
 import { otherThanTable, refuseOldLineEnds } from '../appearance.ts';
-import { BOM } from '../ascii.ts';
+import { markBytes } from '../ascii.ts';
 import { isParquet } from '../bytes/packed.ts';
 import { MAGIC as COLUMNS } from '../formats/columns/header.ts';
 import type { Beginning } from './beginning.ts';
@@ -60,7 +60,7 @@ export const hasWeights = (kind: 'libsvm' | 'libffm', bytes: Uint8Array): boolea
 
 /** Those that are neither empty nor a comment, as Latin-1. */
 function firstLines(bytes: Uint8Array): string[] {
-  const start = BOM.every((byte, at) => bytes[at] === byte) ? BOM.length : 0;
+  const start = markBytes(bytes);
   return Buffer.from(bytes.buffer, bytes.byteOffset + start, bytes.length - start)
     .toString('latin1')
     .split('\n')

@@ -1,5 +1,5 @@
-/** The lines of a file that is looked at: nothing is written. */
-import { BOM, isBlank, NEWLINE } from '../ascii.ts';
+/** Reads the lines of a file for a look at it. Nothing is written, not even to the cache. */
+import { BOM, isBlank, markBytes, NEWLINE } from '../ascii.ts';
 import { contentBlocks } from '../bytes/content.ts';
 import { ForwardBytes } from '../bytes/forward.ts';
 import { type LineRules, Slices } from '../bytes/slices.ts';
@@ -10,7 +10,7 @@ export interface LookedAt {
   readonly onBytes?: ((count: number) => void) | undefined;
 }
 
-/** Opens the file for `read`, and closes it. The byte order mark is passed over. Throws as `openContent`. */
+/** Opens the file for `read`, and closes it. Skips a byte order mark. Throws as `openContent`. */
 export async function withSlices<T>(
   place: DataPlace,
   path: string,
@@ -33,10 +33,7 @@ export async function withSlices<T>(
   }
 }
 
-/** Bytes of the byte order mark that the text begins with. */
-export const markBytes = (text: Uint8Array): number => (BOM.every((byte, at) => text[at] === byte) ? BOM.length : 0);
-
-/** Lines of some text that have more than blanks, and their numbers. */
+/** Lines that are not blank, with their numbers. */
 export function* linesIn(bytes: Uint8Array, firstLine: number): Generator<{ bytes: Uint8Array; line: number }> {
   let line = firstLine;
   for (let start = 0; start < bytes.length; line++) {

@@ -16,7 +16,7 @@ export interface RawRecord {
   readonly isFaulty: boolean;
 }
 
-/** It is longer than any record, so that it is not read. */
+/** A line that is too long to be read. */
 export interface LongRecord {
   readonly line: number;
   readonly bytes: number;
@@ -82,7 +82,7 @@ export function readRecords(
   return { bytes: bytes.length, lines, isStopped: false, isOpen: false };
 }
 
-/** The same of a whole file. Throws `DataInvalid`: a quote is never closed. */
+/** Reads all records of a file. Throws `DataInvalid` if a quote is never closed. */
 export async function readAllRecords(
   path: string,
   slices: Slices,

@@ -1,11 +1,11 @@
-/** What each look at a file counts: its records, those that are bad, and labels. */
+/** Counts the records, the bad records and the labels of a file. */
 const SHOWN_BAD = 5;
 const SHOWN_LABELS = 20;
 const LABELS = 4096;
 
 export interface BadFacts<B> {
   readonly records: number;
-  /** What is wrong with the first ones. */
+  /** The first ones. */
   readonly first: readonly B[];
 }
 
@@ -14,7 +14,7 @@ export interface LabelCount {
   readonly count: number;
 }
 
-/** `B`: what is kept of a bad record. */
+/** `B`: facts that are kept about a bad record. */
 export class RecordTally<B> {
   readonly #most: number;
   readonly #first: B[] = [];
@@ -22,17 +22,17 @@ export class RecordTally<B> {
   good = 0;
   bad = 0;
 
-  /** `most`: records to look at. */
+  /** `most`: maximum number of records to look at. */
   constructor(most = Number.POSITIVE_INFINITY) {
     this.#most = most;
   }
 
-  /** Records that are still wanted. */
+  /** Number of records that are still wanted. */
   get left(): number {
     return this.#most - this.good - this.bad;
   }
 
-  /** The labels of good records; those of a table are texts, which it counts itself. */
+  /** Counts the labels of good records. Tables count their labels separately, as texts. */
   addLabels(labels: Float32Array): void {
     for (const label of labels) {
       const count = this.#labels.get(label);
@@ -53,7 +53,7 @@ export class RecordTally<B> {
     return this.#labels.size;
   }
 
-  /** The most frequent first; some of them. */
+  /** The most frequent labels, in descending order of their count. */
   get labels(): readonly LabelCount[] {
     return [...this.#labels]
       .map(([label, count]) => ({ label, count }))

@@ -55,10 +55,10 @@ export interface DistinctIds {
   readonly places: Uint32Array;
 }
 
-/** How lines are read. */
+/** How to read lines. */
 export interface SparseLines {
   readonly labels: LabelRule;
-  /** Features are `field:id:value`. */
+  /** Whether features are `field:id:value`. */
   readonly hasFields: boolean;
 }
 
@@ -106,7 +106,7 @@ export class SparseKernel {
     frame[FRAME.line]! += lines;
   }
 
-  /** Up to `quota` records. Views, which any other call ends. */
+  /** Reads up to `quota` records. Any other call ends the views of the piece. */
   next(quota: number): { readonly status: number; readonly piece: SparsePiece } {
     // A record takes at least two bytes, a feature at least four.
     const textBytes = this.#textEnd - TEXT_AT;

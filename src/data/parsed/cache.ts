@@ -22,7 +22,7 @@ export interface LoadTimes {
 export interface ParsedCacheOptions {
   /** Most bytes of all files together. */
   readonly bytes: number;
-  /** Writes nothing: for one who does not read a task twice. */
+  /** Reads the cache, but does not write to it. */
   readonly isReadOnly?: boolean;
 }
 

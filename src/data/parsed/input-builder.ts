@@ -59,7 +59,7 @@ export class InputBuilder {
       this.#endBatch(isRead ? this.#kernel.distinctOfLast(features) : this.#kernel.distinctOf([ids], features));
       return;
     }
-    // They are views of memory that is used again.
+    // These ids are views of memory that is reused.
     this.#pieces.push(ids.slice());
     if (isLast) this.endBatch();
   }
@@ -96,7 +96,7 @@ export class InputBuilder {
     const end = 8 * (this.#distinct + distinct);
     if (end > this.#ids.length) {
       const before = this.#ids;
-      // As if the features that are left had as many: so they are rarely copied again.
+      // Estimates the total from the share of distinct ids so far, so that ids are rarely copied again.
       const ofAll = Math.ceil((end / this.#features) * this.#size.features);
       this.#ids = new Uint8Array(Math.max(end, 2 * before.length, Math.min(ofAll, 8 * this.#size.features)));
       this.#ids.set(before);

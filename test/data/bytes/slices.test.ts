@@ -1,4 +1,4 @@
-/** Bytes that are cut into slices of whole records, wherever slices end and however far they are read. */
+/** Cuts bytes into slices, for any size of slices and any progress of their reader. */
 import { expect, test } from 'vitest';
 import { LIMITS } from '../../../src/base/limits.ts';
 import { ForwardBytes } from '../../../src/data/bytes/forward.ts';
@@ -28,7 +28,7 @@ test('each byte comes once, with its offset and its line, however far slices are
         const { bytes, isLast } = slice;
         expect([slice.offset, slice.first, ended]).toEqual([at, line, false]);
         expect(isLast || bytes.at(-1) === 10).toBe(true);
-        // As many lines as its reader leaves come again with the next slice.
+        // The lines that the reader leaves are returned again in the next slice.
         const all = Buffer.from(bytes)
           .toString()
           .split(/(?<=\n)/);
@@ -45,7 +45,7 @@ test('each byte comes once, with its offset and its line, however far slices are
   );
 });
 
-test('a line that is longer than any record is passed over, and its place is told', async () => {
+test('a line that is too long to be a record is skipped, and its place is reported', async () => {
   const long = Buffer.alloc(LIMITS.recordBytes + 3 * SLICE_BYTES, ' x');
   const slices = slicesOf(Buffer.concat([Buffer.from('a\n'), long, Buffer.from('\nb\n'), long]));
   const seen: unknown[] = [];
@@ -63,9 +63,9 @@ test('a line that is longer than any record is passed over, and its place is tol
   ]);
 });
 
-test('how far a slice was read is said before the next one', async () => {
+test('a reader must report its progress before the next slice', async () => {
   const slices = slicesOf(Buffer.from('a\nb\n'), { sliceBytes: 2 });
   await slices.next();
-  await expect(slices.next()).rejects.toThrow('how far the slice before was read');
-  expect(() => slices.passed(3, 1)).toThrow('what was read is of the slice');
+  await expect(slices.next()).rejects.toThrow('is called for each slice before the next one');
+  expect(() => slices.passed(3, 1)).toThrow('at most the bytes of the slice');
 });

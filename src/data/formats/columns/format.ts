@@ -4,11 +4,12 @@ import { assert } from '../../../base/assert.ts';
 import { openContent } from '../../bytes/content.ts';
 import { changed, countRecords, positionOf } from '../../chunk-check.ts';
 import type { FieldColumn } from '../../columns/column.ts';
-import { type ColumnRecords, columnRecords } from '../../columns/column-records.ts';
+import { columnRecords } from '../../columns/column-records.ts';
 import { fitsLayout } from '../../columns/layout.ts';
 import type { ColumnPiece } from '../../columns/piece.ts';
 import { columnPicking } from '../../columns/selecting.ts';
 import type { OpenFiles } from '../../open-files.ts';
+import type { TaskSink } from '../../parsed/task-records.ts';
 import type { PieceSink } from '../../piece.ts';
 import { resolveFiles } from '../../place.ts';
 import { SelectingSink } from '../../selecting.ts';
@@ -77,7 +78,7 @@ async function readChunk(
   files: OpenFiles,
   chunk: Chunk,
   plan: BlockPlan,
-  into: ColumnRecords,
+  into: TaskSink<ColumnPiece>,
   { columns, selection }: ReadOptions,
 ): Promise<void> {
   const { file } = plan;

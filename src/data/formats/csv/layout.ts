@@ -2,7 +2,7 @@
 import { PaddletError } from '../../../base/errors.ts';
 import { LIMITS } from '../../../base/limits.ts';
 import { notWritable, otherThanText, refuseNul, refuseOldLineEnds } from '../../appearance.ts';
-import { BOM, NEWLINE } from '../../ascii.ts';
+import { markBytes, NEWLINE } from '../../ascii.ts';
 import { type ColumnSpec, type FieldColumn, isConstant } from '../../columns/column.ts';
 import { fieldColumns } from '../../columns/layout.ts';
 import { nearName } from '../../near-name.ts';
@@ -37,7 +37,7 @@ export function headOf(
 ): FileHead | undefined {
   const dialect = dialectBytes(spec.dialect);
   const reader = new FieldReader(bytes, dialect);
-  let at = BOM.every((byte, n) => bytes[n] === byte) ? BOM.length : 0;
+  let at = markBytes(bytes);
   let line = 1;
   refuseNoText(path, bytes);
   refuseOldLineEnds(path, bytes);

@@ -1,7 +1,7 @@
 /** How a file of JSON lines begins. */
 import { PaddletError } from '../../../base/errors.ts';
 import { otherThanText, refuseOldLineEnds } from '../../appearance.ts';
-import { BOM, isBlank, NEWLINE } from '../../ascii.ts';
+import { isBlank, markBytes, NEWLINE } from '../../ascii.ts';
 import type { ColumnSpec } from '../../columns/column.ts';
 import { layoutByPath } from '../../columns/layout.ts';
 import type { FileHead } from '../text/form.ts';
@@ -15,7 +15,7 @@ export function headOf(path: string, bytes: Uint8Array, isWhole: boolean, spec: 
     throw new PaddletError('DataInvalid', `${path} is ${appearance.what}`, { hint: appearance.hint });
   }
   refuseOldLineEnds(path, bytes);
-  const offset = BOM.every((byte, at) => bytes[at] === byte) ? BOM.length : 0;
+  const offset = markBytes(bytes);
   let at = offset;
   while (at < bytes.length && (isBlank(bytes[at]!) || bytes[at] === NEWLINE)) at++;
   if (at === bytes.length)

@@ -1,17 +1,17 @@
 /** Text of sparse records as two data formats: LIBSVM and libFM, and libffm, whose features have fields. */
 import { LIMITS } from '../../../base/limits.ts';
-import { BOM, HASH } from '../../ascii.ts';
+import { HASH, markBytes } from '../../ascii.ts';
 import { PLAIN_LINES, wholePlainLines } from '../../bytes/slices.ts';
 import { sparseKernel } from '../../kernels/sparse-kernel.ts';
 import type { LabelRule } from '../../labels.ts';
 import { BlockBuilder } from '../../parsed/block-builder.ts';
-import { blockRecords } from '../../parsed/block-records.ts';
+import { type TaskSink, type TaskSize, taskSink } from '../../parsed/task-records.ts';
 import type { ReadFeatures, SparsePiece } from '../../piece.ts';
 import type { Picking } from '../../selecting.ts';
 import type { Format, Indexing } from '../format.ts';
 import type { Notes } from '../index-sink.ts';
 import { lineFormat } from '../text/format.ts';
-import type { LineKind, TaskRecordsSink, TaskSize, TextHead } from '../text/kind.ts';
+import type { LineKind, TextHead } from '../text/kind.ts';
 import type { LineReading } from '../text/lines.ts';
 import { highestId } from './highest-id.ts';
 import { SparseLineReader } from './parser.ts';
@@ -35,9 +35,9 @@ export function sparseLines(hasFields: boolean): LineKind<SparsePiece, undefined
     recordsOf: ({ readsFields }, size) => sparseRecords(size, readsFields),
     pickingOf: () => PICKING,
     notesOf: featureNotes,
-    // The width of a model may depend on the fields that there are.
+    // The width of a model may depend on the number of fields, so it must not depend on the split.
     notesAll: true,
-    // A label may be any number: it is not used.
+    // Predictions do not use the label, so it may be any number.
     scoringOf: ({ bytes }, { mayHaveWeight, readsFields }) => ({
       head: sparseHead(bytes),
       reading: sparseReading({ task: 'regression', mayHaveWeight }, hasFields),
@@ -48,18 +48,16 @@ export function sparseLines(hasFields: boolean): LineKind<SparsePiece, undefined
   };
 }
 
-function sparseHead(bytes: Uint8Array): TextHead {
-  return { offset: BOM.every((byte, at) => bytes[at] === byte) ? BOM.length : 0, line: 1 };
-}
+const sparseHead = (bytes: Uint8Array): TextHead => ({ offset: markBytes(bytes), line: 1 });
 
-/** How lines are read whose labels follow that rule. */
+/** Reads lines whose labels must follow the rule. */
 export const sparseReading = (labels: LabelRule, hasFields: boolean): LineReading<SparsePiece> => ({
   leastBytes: LEAST_RECORD_BYTES,
   rules: { ...PLAIN_LINES, comment: HASH },
   wholeRecords: wholePlainLines,
   plain: (text) => new SparseLineReader(text, labels, hasFields),
   kernel({ bytes }) {
-    // The kernel's memory should not grow for a line that is so long.
+    // A very long line should not make the kernel's memory grow.
     if (bytes.length > LIMITS.kernelTextBytes) return undefined;
     const kernel = sparseKernel();
     kernel.begin(bytes, { labels, hasFields });
@@ -67,31 +65,14 @@ export const sparseReading = (labels: LabelRule, hasFields: boolean): LineReadin
   },
 });
 
-/** Makes the records of a task. */
+/** Builds the records of a task. */
 export function sparseRecords(
   { records, bytes, batchSize }: TaskSize,
   hasFields: boolean | undefined,
-): TaskRecordsSink<SparsePiece> {
+): TaskSink<SparsePiece> {
   const features = [Math.ceil(bytes / LEAST_FEATURE_BYTES)];
   const builder = new BlockBuilder({ records, features, batchSize, hasFields }, sparseKernel());
-  return {
-    get quota() {
-      return builder.quota;
-    },
-    get badRecords() {
-      return builder.badRecords;
-    },
-    get records() {
-      return builder.records;
-    },
-    startPart: (file) => builder.startPart(file),
-    add: (piece, firstLine) => builder.add(piece, firstLine, [piece.features]),
-    bad: (record) => builder.bad(record),
-    finish() {
-      const block = builder.finish();
-      return { records: blockRecords(block), block };
-    },
-  };
+  return taskSink(builder, (piece, firstLine) => builder.add(piece, firstLine, [piece.features]));
 }
 
 const PICKING: Picking<SparsePiece> = {
@@ -123,7 +104,7 @@ function pickedFeatures({ ends, ids, values, fields }: ReadFeatures, kept: reado
   return into;
 }
 
-/** How large ids and fields get, and which files have none. */
+/** Notes the highest id, the highest field, and the files without features. */
 function featureNotes({ bounds }: Indexing): Notes<SparsePiece> {
   let features = 0;
   let highest = -1n;

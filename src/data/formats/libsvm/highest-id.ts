@@ -1,6 +1,6 @@
 import type { ReadFeatures } from '../../piece.ts';
 
-/** The highest id of the features, or `other` if that is higher. */
+/** The highest id of the features, or `other` if `other` is higher. */
 export function highestId({ ids, features }: ReadFeatures, other: bigint): bigint {
   const halves = new Uint32Array(ids.buffer, ids.byteOffset, 2 * features);
   let [low, high] = [-1, 0];

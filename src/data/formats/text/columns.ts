@@ -1,4 +1,4 @@
-/** Lines whose records have columns: what their values are. */
+/** The kind of lines whose records have columns. */
 import { isUtf8 } from 'node:buffer';
 import { assert } from '../../../base/assert.ts';
 import { PaddletError } from '../../../base/errors.ts';
@@ -25,10 +25,10 @@ import { refuse } from './read-text.ts';
 import { readWhole } from './read-whole.ts';
 import { badRecord } from './values.ts';
 
-/** No column of the plan has a label. */
+/** For plans without a label column. */
 export const NO_LABEL: LabelRule = { task: 'regression' };
 
-/** The format of a form. */
+/** Combines a form with the machinery that all formats of lines share. */
 export function textFormat(form: TextForm, placing: NonNullable<Format['placing']>, parserVersion: number): Format {
   const kind = columnLines(form);
   return {
@@ -51,7 +51,7 @@ function columnLines(form: TextForm): LineKind<ColumnPiece, ColumnSpec> {
       return columnReading(planFor(form, spec, layout, labels, path));
     },
     pathBytes,
-    recordsOf: ({ columns }, size) => columnRecords(specOf(columns as ReadColumns), size),
+    recordsOf: ({ columns }, size) => columnRecords(specOf(columns), size),
     pickingOf: (selection, { columns }) => columnPicking(selection, columns),
     notesOf: (into) => lineNotes(into, specOf(into.columns)),
     // Statistics are those of the training records.
@@ -93,7 +93,7 @@ function* faultyLines(bytes: Uint8Array): Generator<number> {
   }
 }
 
-/** A piece may have records whose time is bad. */
+/** Passes records with a bad time on as bad records. */
 function passWithTimes(piece: ColumnPiece, text: LineText, times: Times, into: PieceSink<ColumnPiece>): void {
   passTimed(piece, times, {
     add: (good) => into.add(good, text.firstLine),

@@ -3,7 +3,6 @@ import { crc32 } from 'node:zlib';
 import { assert } from '../../../base/assert.ts';
 import { SLICE_BYTES, Slices } from '../../bytes/slices.ts';
 import { changed, countRecords, isOverlong, positionOf, tooLong } from '../../chunk-check.ts';
-import type { LabelRule } from '../../labels.ts';
 import type { OpenFiles } from '../../open-files.ts';
 import type { Piece, PieceSink } from '../../piece.ts';
 import { resolveFiles } from '../../place.ts';
@@ -13,7 +12,7 @@ import type { Chunk } from '../../source.ts';
 import { type AnyPiece, type Format, type ParsedTask, type ReadOptions, UNTIMED } from '../format.ts';
 import { indexEach } from '../index-sink.ts';
 import { openLinesForward } from './forward.ts';
-import type { LineKind, TaskRecordsSink } from './kind.ts';
+import type { LineKind } from './kind.ts';
 import type { LineReading } from './lines.ts';
 import { readSlices } from './read-slices.ts';
 import { readText } from './read-text.ts';
@@ -40,7 +39,7 @@ export function lineFormat<P extends AnyPiece, C>(kind: LineKind<P, C>): LineFor
       if (head === undefined) return;
       const reading = kind.readingOf(file, spec, head.layout, labels);
       assert(reading !== undefined, 'the layout is that of the file');
-      // A quote that is not closed here may be closed behind the first bytes.
+      // A quote that is open here may be closed after these bytes.
       const text = { file, bytes: bytes.subarray(head.offset), offset: head.offset, firstLine: head.line };
       readText<P>(text, reading, into);
     },
@@ -55,7 +54,7 @@ async function read<P extends Piece, C>(
   options: ReadOptions,
   chunks: readonly Chunk[],
 ): Promise<ParsedTask> {
-  const { batchSize, labels, times = UNTIMED } = options;
+  const { batchSize, labels, selection, times = UNTIMED } = options;
   const spec = kind.specOf(options.columns);
   const records = countRecords(options.files, chunks);
   const bytes = chunks.reduce((sum, chunk) => {
@@ -73,42 +72,25 @@ async function read<P extends Piece, C>(
       continue;
     }
     const end = into.records + chunk.records;
-    const reading = readingOf(kind, file, spec, options, chunk, labels);
-    await readChunk(files, chunk, reading, selected(kind, into, chunk, file, options, spec), options);
+    const reading = kind.readingOf(file, spec, options.files[chunk.file]!.layout, labels);
+    if (reading === undefined) throw changed(file, chunk);
+    const sink =
+      selection === undefined
+        ? into
+        : new SelectingSink(
+            into,
+            new Selector(selection, file),
+            kind.pickingOf(selection, spec),
+            positionOf(chunk, file),
+          );
+    await readChunk(files, chunk, reading, sink, options);
     // Which records are left out follows from the position, which comes over the wire.
     if (into.records !== end) throw changed(file, chunk);
   }
   return times.during('parse', () => into.finish());
 }
 
-function readingOf<P extends Piece, C>(
-  kind: LineKind<P, C>,
-  file: string,
-  spec: C,
-  options: ReadOptions,
-  chunk: Chunk,
-  labels: LabelRule,
-): LineReading<P> {
-  const reading = kind.readingOf(file, spec, options.files[chunk.file]!.layout, labels);
-  if (reading === undefined) throw changed(file, chunk);
-  return reading;
-}
-
-/** Takes the selected records of a chunk. */
-function selected<P extends Piece, C>(
-  kind: LineKind<P, C>,
-  into: TaskRecordsSink<P>,
-  chunk: Chunk,
-  file: string,
-  { selection }: ReadOptions,
-  spec: C,
-): PieceSink<P> {
-  if (selection === undefined) return into;
-  const picking = kind.pickingOf(selection, spec);
-  return new SelectingSink(into, new Selector(selection, file), picking, positionOf(chunk, file));
-}
-
-/** Throws `DataChanged` when the bytes are not those that were indexed. */
+/** Throws `DataChanged` if the bytes are not those that were indexed. */
 async function readChunk<P extends Piece>(
   files: OpenFiles,
   chunk: Chunk,
@@ -126,7 +108,7 @@ async function readChunk<P extends Piece>(
       const bytes = await files.bytes(chunk.file, at, count, into.subarray(0, count));
       crc = times.during('read', () => crc32(bytes, crc));
       at += count;
-      // Nothing is known to be as it was indexed before the last bytes.
+      // Before the last bytes, the checksum cannot be compared.
       if (at === to && crc !== chunk.crc32) throw changed(file, chunk);
       return count;
     },

@@ -1,9 +1,10 @@
 /** Puts the records of some text, or of some rows, together in groups, with the texts that are carried over. */
 import { LIMITS } from '../../../base/limits.ts';
 import type { BadRecord } from '../../bad-record.ts';
+import type { TaskSink, TaskSize } from '../../parsed/task-records.ts';
 import type { BadPlace, Piece, PieceSink } from '../../piece.ts';
 import type { ForwardGroup } from '../format.ts';
-import type { KeptTexts, Scoring, TaskRecordsSink, TaskSize } from './kind.ts';
+import type { KeptTexts, Scoring } from './kind.ts';
 
 const ZEROS = new Float32Array(LIMITS.pieceRecords);
 
@@ -24,7 +25,7 @@ export interface GroupSource {
 }
 
 interface Group<P extends Piece> {
-  readonly into: TaskRecordsSink<P>;
+  readonly into: TaskSink<P>;
   readonly records: number;
   readonly kept: string[][];
 }
@@ -62,7 +63,7 @@ export class GroupSink<P extends Piece> implements PieceSink<P> {
         group.kept.push(texts.of(piece.starts[record]!, piece.ends[record]!));
       }
     }
-    // No label is read: what a kernel has there may be of other records. The views of the piece end with this.
+    // The labels may be those of other records, since the plan reads none. After this call, the views of the piece end.
     group.into.add({ ...piece, labels: ZEROS.subarray(0, piece.records) }, firstLine);
     this.#took(group, end);
   }

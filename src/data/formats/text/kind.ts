@@ -1,11 +1,15 @@
-/** What the records of a text are: columns, or features with ids. A format of lines is a kind and a form. */
+/**
+ * The kind of the records of a text: columns, or features with ids. Everything else about a format of lines is the same
+ * for both kinds.
+ */
 
 import type { LabelRule } from '../../labels.ts';
-import type { Piece, TaskSink } from '../../piece.ts';
+import type { TaskSink, TaskSize } from '../../parsed/task-records.ts';
+import type { Piece } from '../../piece.ts';
 import type { Picking } from '../../selecting.ts';
 import type { Selection } from '../../selection.ts';
 import type { FileLayout } from '../../source.ts';
-import type { ForwardHead, ForwardOptions, Indexing, ParsedTask, ReadOptions } from '../format.ts';
+import type { ForwardHead, ForwardOptions, Indexing, ReadOptions } from '../format.ts';
 import type { Notes } from '../index-sink.ts';
 import type { LineReading } from './lines.ts';
 
@@ -17,47 +21,35 @@ export interface TextHead {
   readonly layout?: FileLayout | undefined;
 }
 
-export interface TaskSize {
-  /** Records of the task, bad ones included. */
-  readonly records: number;
-  /** Bytes of their text. Values in the path of a file count for each of its records. */
-  readonly bytes: number;
-  readonly batchSize: number;
-}
-
-export interface TaskRecordsSink<P extends Piece> extends TaskSink<P> {
-  finish(): ParsedTask;
-}
-
-/** `C`: what a job says of the columns; undefined for a kind without any. */
+/** `C`: the columns that a job describes; undefined for a kind without columns. */
 export interface LineKind<P extends Piece, C> {
   specOf(columns: ReadOptions['columns'] | Indexing['columns']): C;
   /**
-   * `bytes`: the first ones of the file, up to `FORWARD_HEAD_BYTES`; all of them if `isWhole`. Undefined when they show
-   * that there is no record. Throws `DataInvalid`.
+   * `bytes`: the first ones of the file, up to `FORWARD_HEAD_BYTES`; all of them if `isWhole`. Undefined if they show
+   * that the file has no records. Throws `DataInvalid`.
    */
   headOf(path: string, bytes: Uint8Array, isWhole: boolean, spec: C): TextHead | undefined;
-  /** Undefined if no file with these columns has that layout, which comes over the wire. */
+  /** Undefined if no file with these columns has that layout. Layouts come over the wire. */
   readingOf(path: string, spec: C, layout: FileLayout | undefined, labels: LabelRule): LineReading<P> | undefined;
   /** Maximum bytes of each record that are in the path. */
   pathBytes(path: string, spec: C): number;
-  recordsOf(options: Pick<ReadOptions, 'columns' | 'readsFields'>, size: TaskSize): TaskRecordsSink<P>;
+  recordsOf(options: Pick<ReadOptions, 'columns' | 'readsFields'>, size: TaskSize): TaskSink<P>;
   pickingOf(selection: Selection, spec: C): Picking<P>;
   notesOf(into: Indexing): Notes<P>;
-  /** As `Indexed.notesAll`. */
+  /** See `Indexed.notesAll`. */
   readonly notesAll: boolean;
-  /** Undefined when the source has no record. Throws `DataInvalid`. */
+  /** Undefined if the source has no records. Throws `DataInvalid`. */
   scoringOf(head: ForwardHead, options: ForwardOptions): Scoring<P> | undefined;
 }
 
-/** How records are read for predictions: what only training needs may be missing; texts are kept. */
+/** How to read records for predictions. Labels, weights, groups and times may be missing. */
 export interface Scoring<P extends Piece> {
   readonly head: TextHead;
   readonly reading: LineReading<P>;
   /** Maximum bytes of each record that are in the path. */
   readonly pathBytes: number;
   readonly kept: Kept;
-  readonly recordsOf: (size: TaskSize) => TaskRecordsSink<P>;
+  readonly recordsOf: (size: TaskSize) => TaskSink<P>;
   readonly watch?: ((piece: P) => void) | undefined;
 }
 

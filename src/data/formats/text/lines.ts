@@ -1,4 +1,4 @@
-/** Text of lines, whatever their records are: what a line is, and how the lines of a file are read. */
+/** Lines of text whose records are of any kind, and the two forms of their readers. */
 
 import type { BadRecord } from '../../bad-record.ts';
 import type { LineRules } from '../../bytes/slices.ts';
@@ -12,7 +12,7 @@ export interface LineText {
   readonly firstLine: number;
 }
 
-/** What a line is. It ends at `end`, after its line break. */
+/** The result of reading one line, which ends at `end`, after its line break. */
 export type Line<P extends Piece> =
   | { readonly kind: 'none'; readonly end: number; readonly lines: number }
   | { readonly kind: 'good'; readonly end: number; readonly lines: number; readonly piece: P }
@@ -21,40 +21,40 @@ export type Line<P extends Piece> =
       readonly end: number;
       readonly lines: number;
       readonly bad: BadRecord;
-      /** As it is written, where that can be read. */
+      /** The label as written, if it is a number. */
       readonly label?: number;
     }
   /** A quote, at that byte, is not closed within the text. */
   | { readonly kind: 'open'; readonly at: number };
 
-/** The plain form: it reads any line, and says what is wrong with a bad one. */
+/** The plain form reads any line, and explains why a line is bad. */
 export interface LineReader<P extends Piece> {
-  /** The line that begins at `start`; `line`: lines of the text before it. */
+  /** Reads the line that begins at `start`. `line`: number of lines before it in the text. */
   read(start: number, line: number): Line<P>;
 }
 
-/** The fast form: it reads usual lines, many at once. */
+/** The fast form reads many common lines at once. */
 export interface LineKernel<P extends Piece> {
-  /** Where the line that is read next begins in the text. */
+  /** Where the next line begins in the text. */
   readonly at: number;
   /** Lines read or skipped so far. */
   readonly lines: number;
   /** Skips `lines` lines; the last one ends at `end`. */
   skip(end: number, lines: number): void;
-  /** Up to `quota` records, and why it stopped: one of `READ`. Views, valid until the next call that reads. */
+  /** Reads up to `quota` records. `status`: one of `READ`. The next call ends the views of the piece. */
   next(quota: number): { readonly status: number; readonly piece: P };
 }
 
 /** How the lines of a file are read. */
 export interface LineReading<P extends Piece> {
   readonly rules: LineRules;
-  /** A record has no fewer bytes than that, with its line break. */
+  /** Minimum number of bytes of a record, including its line break. */
   readonly leastBytes: number;
-  /** Where the last record that is whole ends. The text begins with one. */
+  /** Where the last whole record ends. The text begins with a record. */
   wholeRecords(text: Uint8Array): number;
   plain(text: LineText): LineReader<P>;
-  /** At the beginning of the text; undefined where the plain form reads all of it. */
+  /** A kernel at the beginning of the text. Undefined if the plain form must read all of the text. */
   kernel(text: LineText): LineKernel<P> | undefined;
-  /** Passes on what is good of a piece. Without it, all of its records are. */
+  /** Passes on the good records of a piece. Without this function, all of them are good. */
   readonly pass?: ((piece: P, text: LineText, into: PieceSink<P>) => void) | undefined;
 }

@@ -7,13 +7,13 @@ import { type ReadTimes, UNTIMED } from '../format.ts';
 import type { LineReading } from './lines.ts';
 import { type ReadText, readText } from './read-text.ts';
 
-/** What follows the bytes that are read. */
+/** Observes the bytes that are read. */
 export interface SliceWatch {
-  /** Before the records are read that begin in these bytes, at `offset`. */
+  /** Called before the records in these bytes are read. `offset`: of the first byte in the file. */
   show(bytes: Uint8Array, offset: number): void;
   /** Bytes before this one are no longer needed. */
   retire(to: number): void;
-  /** Bytes were passed over: those of a line that is longer than any record. */
+  /** A line that is too long to be a record was skipped. */
   interrupt(): void;
 }
 
@@ -36,7 +36,7 @@ export async function readSlices<P extends Piece>(
   { file, reading, watch, times = UNTIMED }: SlicesReading<P>,
   sink: PieceSink<P>,
 ): Promise<Stopped | undefined> {
-  /** Where the text that is read again has a quote that is not closed. */
+  /** The quote that was still open at the end of the slice before. */
   let open: Place | undefined;
   for (let slice = await slices.next(); slice !== undefined; slice = await slices.next()) {
     const { bytes, offset, first, isLast, long } = slice;
@@ -55,7 +55,7 @@ export async function readSlices<P extends Piece>(
   return undefined;
 }
 
-/** A line before the slice that was not held is a bad record, unless it is none. False: the sink is full. */
+/** Passes a skipped line on as a bad record, if it is a record. Returns false if the sink is full. */
 export function refuseLong<P extends Piece>(
   { offset, long }: Pick<Slice, 'offset' | 'long'>,
   file: string,
@@ -69,7 +69,7 @@ export function refuseLong<P extends Piece>(
   return true;
 }
 
-/** The quote that is not closed, or where the reading stopped. */
+/** The place of the quote that is not closed, or else of where the reader stopped. */
 export function placeOf(
   bytes: Uint8Array,
   firstLine: number,

@@ -1,4 +1,4 @@
-/** Text to pieces of records: by the kernel, and line by line what it leaves. */
+/** Reads text into pieces: the kernel reads most lines, and the plain form the others. */
 import { LIMITS } from '../../../base/limits.ts';
 import type { BadRecord } from '../../bad-record.ts';
 import { READ } from '../../kernels/exports.ts';
@@ -81,7 +81,7 @@ function pass<P extends Piece>(piece: P, text: LineText, reading: LineReading<P>
   else reading.pass(piece, text, into);
 }
 
-/** Its text is shown for the first ones only. */
+/** Passes on a bad record; its text only for the first ones. */
 export function refuse<P extends Piece>(record: BadRecord, place: BadPlace, into: PieceSink<P>): void {
   const { text: shown, ...bad } = record;
   into.bad(shown === undefined || into.badRecords >= SHOWN_RECORDS ? bad : record, place);

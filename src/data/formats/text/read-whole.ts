@@ -1,4 +1,4 @@
-/** A file of lines, read from its beginning to its end. */
+/** Reads a file of lines from its beginning to its end. */
 import { PaddletError } from '../../../base/errors.ts';
 import type { Content } from '../../bytes/content.ts';
 import { SLICE_BYTES, Slices } from '../../bytes/slices.ts';
@@ -7,7 +7,7 @@ import { FORWARD_HEAD_BYTES, type ReadFile, type WholeFile } from '../format.ts'
 import type { LineKind } from './kind.ts';
 import { readSlices, type SliceWatch, type Stopped } from './read-slices.ts';
 
-/** As `Format.readFile`. `watch` sees the bytes that are read. */
+/** Implements `Format.readFile`. `watch` sees the bytes that are read. */
 export async function readWhole<P extends Piece, C>(
   kind: LineKind<P, C>,
   content: Content,
@@ -17,8 +17,8 @@ export async function readWhole<P extends Piece, C>(
   watch?: SliceWatch,
 ): Promise<ReadFile> {
   const { path } = content;
-  const first = new Uint8Array(Math.min(FORWARD_HEAD_BYTES, content.bytes));
-  await content.file.read(first, 0);
+  const room = new Uint8Array(Math.min(FORWARD_HEAD_BYTES, content.bytes));
+  const first = room.subarray(0, await content.file.read(room, 0));
   const head = kind.headOf(path, first, first.length === content.bytes, spec);
   onBytes(head?.offset ?? first.length);
   if (head === undefined) return { layout: undefined, isWhole: true };
@@ -31,9 +31,9 @@ export async function readWhole<P extends Piece, C>(
       await beforeRead();
       const known = first.subarray(at, at + into.length);
       into.set(known);
-      const rest = into.subarray(known.length);
-      const got =
-        known.length + (at + known.length < content.bytes ? await content.file.read(rest, at + known.length) : 0);
+      const from = at + known.length;
+      const more = from < content.bytes ? await content.file.read(into.subarray(known.length), from) : 0;
+      const got = known.length + more;
       at += got;
       onBytes(got);
       return got;

@@ -35,7 +35,10 @@ export interface TaskFilesOptions {
   readonly times?: ReadTimes;
 }
 
-/** The cache of a process; undefined when the job has none. A job of one pass would not read what it writes. */
+/**
+ * The cache of a process; undefined if the job has none. It is read-only in a job of one pass, which never reads a task
+ * again.
+ */
 export const parsedCacheOf = (place: DataPlace, { data, training }: Job): ParsedCache | undefined =>
   data.cache === 'off'
     ? undefined

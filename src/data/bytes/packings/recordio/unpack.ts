@@ -1,13 +1,12 @@
 /** RecordIO as a packing of text: each record becomes a line. */
 import { PaddletError } from '../../../../base/errors.ts';
-import { NEWLINE } from '../../../ascii.ts';
+import { markBytes, NEWLINE } from '../../../ascii.ts';
 import type { Packing } from '../packing.ts';
 import { type BodyRange, recordsOf } from './body.ts';
 import { beginsChunk } from './header.ts';
 import { type ScannedChunk, scanChunks } from './scan.ts';
 
 const SPACE = 32;
-const BOM = [0xef, 0xbb, 0xbf];
 const BRACES = { open: 123, close: 125 };
 
 export const recordioPacking: Packing = {
@@ -63,7 +62,7 @@ export function linesOf({ body, from, to }: BodyRange): Uint8Array {
 function isObject(line: Uint8Array): boolean {
   let last: number | undefined;
   let isNewLine = false;
-  for (let at = BOM.every((byte, place) => line[place] === byte) ? BOM.length : 0; at < line.length; at++) {
+  for (let at = markBytes(line); at < line.length; at++) {
     const byte = line[at]!;
     if (byte === NEWLINE) isNewLine = true;
     if (byte <= SPACE) continue;
