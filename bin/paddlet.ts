@@ -1,11 +1,19 @@
 #!/usr/bin/env node
 /** Entry point, in development (`npx node bin/paddlet.ts`) and of the bundle. */
+import type { MessagePort } from 'node:worker_threads';
 import { EXIT } from '../src/base/errors.ts';
 import { withoutUser } from '../src/commands/base/without-user.ts';
-import { THREAD_WORD } from '../src/commands/predict/thread-word.ts';
 import { versionLine } from '../src/commands/version.ts';
 import { guardOutputs, isReaderGone } from '../src/host/outputs.ts';
 import { ignoreHangup } from '../src/host/stop-signals.ts';
+import { THREAD_WORDS, type ThreadWord } from '../src/host/thread-words.ts';
+
+type RunThread = (port: MessagePort, data: never) => void;
+
+const THREADS: Readonly<Record<ThreadWord, () => Promise<RunThread>>> = {
+  [THREAD_WORDS.predict]: async () => (await import('../src/commands/predict/thread.ts')).makeParts,
+  [THREAD_WORDS.trainer]: async () => (await import('../src/commands/trainer/thread.ts')).readTasks,
+};
 
 const argv = process.argv.slice(2);
 
@@ -20,17 +28,18 @@ async function start(): Promise<void> {
   if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-v' || argv[0] === 'version')) {
     process.exit(await printVersion());
   }
-  if (argv[0] === THREAD_WORD && (await runThread())) return;
+  const thread = THREADS[argv[0] as ThreadWord];
+  if (thread !== undefined && (await runThread(thread))) return;
   const { main } = await withoutUser(() => import('../src/commands/main.ts'));
   process.exit(await main(argv));
 }
 
 /** False in the main thread: then it is no command. */
-async function runThread(): Promise<boolean> {
+async function runThread(load: () => Promise<RunThread>): Promise<boolean> {
   const { parentPort, workerData } = await import('node:worker_threads');
   if (parentPort === null) return false;
-  const { makeParts } = await import('../src/commands/predict/thread.ts');
-  makeParts(parentPort, workerData);
+  const run = await load();
+  run(parentPort, workerData as never);
   return true;
 }
 

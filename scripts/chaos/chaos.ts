@@ -79,7 +79,7 @@ function specsOf(job: ChaosJob, jobFile: string, roles: string): RoleSpec[] {
       args: ['master', jobFile, ...data, '--json'],
     })),
     ...many('pserver', options.maxPservers, (i) => ['--index', String(i), '--dir', roles]),
-    ...many('trainer', options.trainers, () => data),
+    ...many('trainer', options.trainers, () => [...data, '--threads', String(options.threads)]),
   ];
 }
 

@@ -20,6 +20,8 @@ const { values } = parseArgs({
     roles: { type: 'string' },
     passes: { type: 'string' },
     trainers: { type: 'string', default: '3' },
+    /** Of each trainer. */
+    threads: { type: 'string', default: '1' },
     pservers: { type: 'string', default: '2' },
     /** With --moves. */
     'max-pservers': { type: 'string', default: '4' },
@@ -42,6 +44,7 @@ export interface ChaosOptions {
   readonly whyNoDisks: string | undefined;
   readonly passes: number | undefined;
   readonly trainers: number;
+  readonly threads: number;
   readonly pservers: number;
   readonly maxPservers: number;
   readonly leaseMs: number;
@@ -67,6 +70,7 @@ export function readOptions(): ChaosOptions {
     seed: Number(values.seed),
     passes: values.passes === undefined ? undefined : Number(values.passes),
     trainers: Number(values.trainers),
+    threads: Number(values.threads),
     leaseMs: Number(values.lease),
     paddlet: resolve(values.paddlet),
     data: values.data,

@@ -184,6 +184,8 @@ export const LIMITS = {
   repairedTasks: 1_000_000,
   /** Tasks of a queue that a trainer holds at a time: one it works on, those that it reads ahead or finishes. */
   tasksHeld: 8,
+  /** Threads of a trainer: one trains, and each of the others parses one of the tasks that are read ahead. */
+  trainerThreads: 4,
   /** Unreported attempts at tasks, ended or not, that are counted; beyond this number, the oldest are dropped. */
   unreportedAttempts: 65_536,
   /** Pulls on their way before the mini-batch before them is computed. */

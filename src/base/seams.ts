@@ -149,6 +149,15 @@ export interface Log {
   error(message: string, facts?: Record<string, unknown>): void;
 }
 
+/** Another thread of this process. */
+export interface Thread {
+  send(message: unknown): void;
+  onMessage(run: (message: unknown) => void): void;
+  /** It has failed or ended. */
+  onEnd(run: (error: Error) => void): void;
+  close(): Promise<void>;
+}
+
 /** A warning or an error that a process has logged. */
 export interface LoggedError {
   /** Seconds since 1970. */

@@ -24,7 +24,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   entry('train', 'predict', 'Score each record of a file with a trained model', () => import('./predict/index.ts')),
   entry('cluster', 'master', 'Publish a job and hand out its tasks', () => import('./master.ts')),
   entry('cluster', 'pserver', "Hold and serve a part of the model's parameters", () => import('./pserver.ts')),
-  entry('cluster', 'trainer', 'Train on the tasks that the master hands out', () => import('./trainer.ts')),
+  entry('cluster', 'trainer', 'Train on the tasks that the master hands out', () => import('./trainer/index.ts')),
   entry(
     'cluster',
     'status',

@@ -19,6 +19,8 @@ export interface TaskReaderOptions extends ReadOptions {
   readonly format: DataFormat;
   /** The cache of parsed tasks; without it every task is parsed. */
   readonly cache?: ParsedCache;
+  /** Parses a task for this reader, and keeps it in the cache, unless it lets the reader do so: `here`. */
+  readonly elsewhere?: ((chunks: readonly Chunk[], here: () => Promise<ParsedTask>) => Promise<ParsedTask>) | undefined;
 }
 
 export interface TaskReader {
@@ -27,6 +29,9 @@ export interface TaskReader {
    * an error here: the caller decides how many are too many.
    */
   read(chunks: readonly Chunk[]): Promise<TaskRecords>;
+  /** As `read`, for a task that is not in the cache. */
+  parse(chunks: readonly Chunk[]): Promise<ParsedTask>;
+  /** Waits until parsed tasks are written to the cache. */
   close(): Promise<void>;
 }
 
@@ -36,26 +41,59 @@ export function createTaskReader(place: DataPlace, options: TaskReaderOptions): 
   const { open } = format;
   const { columns } = options;
   const files = new OpenFiles(place, options.files, open && columns && ((from, path) => open(from, path, columns)));
-  const parse = (chunks: readonly Chunk[]): Promise<ParsedTask> => format.read(files, options, chunks);
-  const { cache } = options;
+  const { cache, elsewhere, times } = options;
   const { parserVersion } = format;
+  /** A parsed task that is being written: the next one is read while the disk takes it. */
+  let writing: Promise<void> | undefined;
+
+  async function written(): Promise<void> {
+    while (writing !== undefined) await writing;
+  }
+
+  async function kept(chunks: readonly Chunk[]): Promise<Kept | undefined> {
+    if (cache === undefined || parserVersion === undefined) return undefined;
+    const paths = [...new Set(chunks.map(({ file }) => files.path(file)))];
+    const sources = await factsOf(place, paths);
+    return sources && { cache, key: keyOf(place, options, parserVersion, chunks), paths, sources };
+  }
+
+  async function parse(chunks: readonly Chunk[], into: Kept | undefined): Promise<ParsedTask> {
+    const parsed = await format.read(files, options, chunks);
+    const { block } = parsed;
+    if (into === undefined || block === undefined) return parsed;
+    const { key, paths, sources } = into;
+    if (!(await areUnchanged(place, files, paths, sources))) return parsed;
+    await written();
+    writing = into.cache.save(key, block, sources).finally(() => {
+      writing = undefined;
+    });
+    return parsed;
+  }
+
   return {
     async read(chunks) {
-      if (cache === undefined || parserVersion === undefined) return (await parse(chunks)).records;
+      const into = await kept(chunks);
       const records = countRecords(options.files, chunks);
-      const key = keyOf(place, options, parserVersion, chunks);
-      const paths = [...new Set(chunks.map(({ file }) => files.path(file)))];
-      const sources = await factsOf(place, paths);
-      const kept = sources && (await cache.load(key, records, sources, options.times));
-      if (kept !== undefined) return blockRecords(kept);
-      const parsed = await parse(chunks);
-      if (parsed.block !== undefined && sources !== undefined && (await areUnchanged(place, files, paths, sources))) {
-        await cache.save(key, parsed.block, sources);
-      }
-      return parsed.records;
+      const found = into && (await into.cache.load(into.key, records, into.sources, times));
+      if (found !== undefined) return blockRecords(found);
+      const here = (): Promise<ParsedTask> => parse(chunks, into);
+      return (await (elsewhere?.(chunks, here) ?? here())).records;
     },
-    close: () => files.close(),
+    parse: async (chunks) => parse(chunks, await kept(chunks)),
+    async close() {
+      await written();
+      await files.close();
+    },
   };
+}
+
+/** How a task is kept in the cache. */
+interface Kept {
+  readonly cache: ParsedCache;
+  readonly key: Buffer;
+  readonly paths: readonly string[];
+  /** Facts about its files before they are read. */
+  readonly sources: readonly FileFacts[];
 }
 
 /** By the columns, which are the same object for all tasks of a job. */

@@ -19,6 +19,9 @@ export function machine(): Machine {
   };
 }
 
+/** Threads that this process may run at once: the cores of the machine, or as many as its cgroup grants. */
+export const grantedThreads = (): number => availableParallelism();
+
 /** Bytes that an ordinary user can still write where `path` is. Node's errors. */
 export async function freeDiskBytes(path: string): Promise<number> {
   const { bavail, bsize } = await statfs(path);

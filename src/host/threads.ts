@@ -1,21 +1,15 @@
 /** Threads of this program: each runs its entry point with a word in place of a command. */
 import { getAsset, isSea } from 'node:sea';
 import { Worker } from 'node:worker_threads';
+import type { Thread } from '../base/seams.ts';
+import type { ThreadWord } from './thread-words.ts';
 
 /** The main script, in an executable: it has no file to start a thread from. */
 const START = 'start';
 
-export interface Thread {
-  send(message: unknown): void;
-  onMessage(run: (message: unknown) => void): void;
-  /** It has failed or ended. */
-  onEnd(run: (error: Error) => void): void;
-  close(): Promise<void>;
-}
-
-/** `entry`: the file of the entry point, where there is one. */
-export function startThread(entry: URL, word: string, workerData: unknown): Thread {
+export function startThread(word: ThreadWord, workerData: unknown): Thread {
   const options = { argv: [word], workerData };
+  const entry = new URL('../../bin/paddlet.ts', import.meta.url);
   const worker = isSea() ? new Worker(getAsset(START, 'utf8'), { ...options, eval: true }) : new Worker(entry, options);
   return {
     send: (message) => worker.postMessage(message),

@@ -5,6 +5,13 @@ const CACHE = ['test/data/parsed'];
 
 export const DATA: readonly Mutation[] = [
   {
+    rule: 'a block is copied for the cache before its memory moves to another thread',
+    file: 'src/data/task-reader.ts',
+    find: 'writing = into.cache.save(key, block, sources).finally(() => {',
+    replace: 'writing = new Promise(setImmediate).then(() => into.cache.save(key, block, sources)).finally(() => {',
+    tests: ['test/roles/trainer/tasks/reader-threads.test.ts'],
+  },
+  {
     rule: 'a block counts only while the data files are those that it was made from',
     file: 'src/data/parsed/cache.ts',
     find: 'if (kept.block.records !== records || !areSame(kept.sources, sources)) return undefined;',

@@ -10,6 +10,7 @@ import { modelColumnsOf } from '../../data/columns/inputs.ts';
 import { SeenColumns } from '../../data/columns/seen.ts';
 import type { Format } from '../../data/formats/format.ts';
 import { type DataFormat, formatOf, formatsWhere } from '../../data/formats/registry.ts';
+import { THREAD_WORDS } from '../../host/thread-words.ts';
 import { delimiterFault } from '../../job/column-rules.ts';
 import { resolveDialect } from '../../job/columns.ts';
 import type { Job } from '../../job/schema.ts';
@@ -30,7 +31,6 @@ import { OUTPUT_FORMATS, type OutputFormat } from './output-formats.ts';
 import { createPartMaker, type PartMakerOptions } from './part-maker.ts';
 import { type Summary, summaryOf, summaryText } from './summary.ts';
 import { createThreadPool, type ThreadPool } from './thread-pool.ts';
-import { THREAD_WORD } from './thread-word.ts';
 
 interface OpenModel {
   readonly record: JobRecord;
@@ -258,13 +258,12 @@ function absentIn({ job }: JobRecord, { records, bad, seen }: Tally): string[] {
 
 async function startPool(threads: number, making: PartMakerOptions): Promise<ThreadPool> {
   const { startThread } = await import('../../host/threads.ts');
-  const entry = new URL('../../../bin/paddlet.ts', import.meta.url);
   const { source } = making;
   // A copy of its bytes alone: the array would be sent with all of the memory that it is in.
   const sent =
     source.kind === 'file' ? source : { ...source, head: { ...source.head, bytes: new Uint8Array(source.head.bytes) } };
   const options = { ...making, source: sent } satisfies PartMakerOptions;
-  return createThreadPool(Array.from({ length: threads }, () => startThread(entry, THREAD_WORD, options)));
+  return createThreadPool(Array.from({ length: threads }, () => startThread(THREAD_WORDS.predict, options)));
 }
 
 /** Throws `Usage` when the model takes no records of the format that is wanted. */

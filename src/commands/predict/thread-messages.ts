@@ -1,5 +1,5 @@
 /** What the process and its threads tell each other. */
-import { isErrorCode, PaddletError } from '../../base/errors.ts';
+import type { SentError } from '../../base/sent-error.ts';
 import type { AnyPart } from '../../data/formats/format.ts';
 import type { PulledValues } from '../../model/model.ts';
 import type { MadePart } from '../../roles/evaluator/predictor.ts';
@@ -15,24 +15,3 @@ export type FromThread =
   | { readonly kind: 'knownIds'; readonly id: number; readonly table: number; readonly ids: BigUint64Array }
   | { readonly kind: 'made'; readonly id: number; readonly made: MadePart }
   | { readonly kind: 'failed'; readonly id: number; readonly error: SentError };
-
-/** An error of another thread: as data, since its class does not travel. */
-export interface SentError {
-  readonly message: string;
-  /** Code of an expected error. */
-  readonly code?: string;
-  readonly hint?: string | undefined;
-  readonly stack?: string | undefined;
-}
-
-export function sentError(error: unknown): SentError {
-  if (error instanceof PaddletError) return { message: error.message, code: error.code, hint: error.hint };
-  return error instanceof Error ? { message: error.message, stack: error.stack } : { message: String(error) };
-}
-
-export function receivedError({ message, code, hint, stack }: SentError): Error {
-  if (isErrorCode(code)) return new PaddletError(code, message, hint === undefined ? {} : { hint });
-  const bug = new Error(message);
-  if (stack !== undefined) bug.stack = stack;
-  return bug;
-}

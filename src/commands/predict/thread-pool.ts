@@ -1,9 +1,10 @@
 /** Several threads that make parts; the process pulls for them, since the parameters are in its memory. */
-import type { Thread } from '../../host/threads.ts';
+import type { Thread } from '../../base/seams.ts';
+import { receivedError } from '../../base/sent-error.ts';
 import type { PulledValues } from '../../model/model.ts';
 import type { MadePart, MakePart } from '../../roles/evaluator/predictor.ts';
 import type { ScoreClient } from '../../roles/evaluator/score-groups.ts';
-import { type FromThread, receivedError, type ToThread } from './thread-messages.ts';
+import type { FromThread, ToThread } from './thread-messages.ts';
 
 interface Job {
   readonly client: ScoreClient;

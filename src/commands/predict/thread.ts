@@ -1,11 +1,12 @@
 /** A thread of `paddlet predict`: makes parts that it is sent, with values that the process pulls for it. */
 import type { MessagePort } from 'node:worker_threads';
 import { assert } from '../../base/assert.ts';
+import { sentError } from '../../base/sent-error.ts';
 import { createDisk } from '../../host/disk.ts';
 import type { PulledValues } from '../../model/model.ts';
 import type { ScoreClient } from '../../roles/evaluator/score-groups.ts';
 import { createPartMaker, type PartMakerOptions } from './part-maker.ts';
-import { type FromThread, sentError, type ToThread } from './thread-messages.ts';
+import type { FromThread, ToThread } from './thread-messages.ts';
 
 /** The part was given up: its process knows why. */
 const GIVEN_UP = new Error('the process has given up the part');

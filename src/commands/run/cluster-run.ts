@@ -19,6 +19,7 @@ import { jobNetwork } from '../base/job-network.ts';
 import { QUIET_LOG } from '../base/quiet-log.ts';
 import { PORT_VARIABLE } from '../base/role-command.ts';
 import { RESUME_VARIABLE, startCommand } from '../base/start-command.ts';
+import { SHARERS_VARIABLE } from '../base/trainer-threads.ts';
 import type { Progress } from '../base/waiting.ts';
 import { ChildPorts } from './child-ports.ts';
 import { ChildReports } from './child-reports.ts';
@@ -112,12 +113,18 @@ async function spawnChild(
   { reports, proof, ports, children }: Listeners,
 ): Promise<RunningProcess> {
   const { host, folder, kill, stopLimitMs, logBytes } = run;
+  // The master is idle most of the time.
+  const { pservers, trainers } = run.loaded.job.cluster;
   const life = proof.watch(name);
   const child = await spawnSelf(args, {
     ...{ logFile: logFile(folder, name), logBytes },
     onNoLog: (error) => host.log.warn(`${name} runs without a log: ${error.message}`),
     tether: { parent: 'launcher', stopLimitMs },
-    env: { [PORT_VARIABLE]: String((await ports.of(name)) ?? ''), [RESUME_VARIABLE]: JSON.stringify(startCommand()) },
+    env: {
+      [PORT_VARIABLE]: String((await ports.of(name)) ?? ''),
+      [RESUME_VARIABLE]: JSON.stringify(startCommand()),
+      [SHARERS_VARIABLE]: String(pservers + trainers),
+    },
     onReport: (report) => reports.take(name, report),
     onLease: (told) => life.told(told),
   }).catch((error: unknown) => {

@@ -80,7 +80,7 @@ export class ParsedCache {
     }
   }
 
-  /** Keeps the block, unless it is too large, or the disk takes no more. */
+  /** Keeps the block, unless it is too large, or the disk takes no more. Copies the block before it returns. */
   async save(key: Buffer, block: ParsedBlock, sources: readonly SourceFacts[]): Promise<void> {
     const { bytes: mostOfAll, isReadOnly = false } = this.#options;
     const most = Math.min(LIMITS.parsedBlockBytes, mostOfAll);

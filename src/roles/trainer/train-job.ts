@@ -1,6 +1,7 @@
 /** A trainer's part in one job: connects to the cluster, registers, and trains until the job ends. */
 import { resolve } from 'node:path';
 import { isPaddletError } from '../../base/errors.ts';
+import type { Log, Thread } from '../../base/seams.ts';
 import { createMasterClient, type MasterClient } from '../../cluster/client/master-client.ts';
 import { createParameterClient } from '../../cluster/client/parameter-client.ts';
 import { createPserverGroup, type PserverGroup } from '../../cluster/client/pserver-group.ts';
@@ -12,6 +13,9 @@ import type { JobWatch } from '../../cluster/job/job-watch.ts';
 import { followPlacement, type PlacementView } from '../../cluster/placement/placement-view.ts';
 import { logWaiting } from '../../cluster/waiting.ts';
 import { BadRecordFiles } from '../../data/bad-record-files.ts';
+import type { DataPlace } from '../../data/place.ts';
+import { ReaderThreads } from '../../data/readers/reader-threads.ts';
+import type { ReaderThreadData } from '../../data/readers/thread-messages.ts';
 import type { Model } from '../../model/model.ts';
 import { elementCount } from '../../tensor/blocks.ts';
 import { createIdRouter } from '../../tensor/id-router.ts';
@@ -25,8 +29,16 @@ import { type RequestTimes, timedClient } from './request-times.ts';
 import { runSyncMode } from './rounds/sync-mode.ts';
 import { runTasks } from './tasks/loop.ts';
 import type { TaskLoopOptions } from './tasks/loop-options.ts';
-import { parsedCacheOf } from './tasks/task-files.ts';
+import { parsedCacheOf, readerThreadDataOf } from './tasks/task-files.ts';
 import { timedRouter } from './timed-router.ts';
+
+/** Threads of the trainer's process besides the one that trains. */
+export interface TrainerThreads {
+  readonly readers: number;
+  /** Bytes of data that the trainer reads in its own thread before it starts others. */
+  readonly bytesBeforeStart: number;
+  readonly start: (data: ReaderThreadData) => Thread;
+}
 
 export interface TrainJobOptions {
   readonly record: JobRecord;
@@ -41,6 +53,8 @@ export interface TrainJobOptions {
   readonly dataDir: string | undefined;
   readonly cacheDir: string;
   readonly jobDir: string;
+  /** Undefined: the thread that trains reads all tasks. */
+  readonly threads: TrainerThreads | undefined;
   /** The trainer is registered, and is about to ask these pservers. */
   readonly onReady: (pservers: Pick<PserverGroup, 'answers'>) => void;
 }
@@ -100,8 +114,8 @@ async function work(context: RoleContext, session: Session): Promise<void> {
   const { record, watch, view, group, stopSignal, onFatal } = session;
   const reports = reportProgress(context, session);
   const saver = createSaver(context, session);
+  const options = taskLoopOptions(context, session, { report: reports.send, onSaveWanted: saver.wanted });
   try {
-    const options = taskLoopOptions(context, session, { report: reports.send, onSaveWanted: saver.wanted });
     const isDraining = (): boolean => watch.end() === undefined && (context.stop.aborted || watch.stopRequested());
     if (record.job.training.mode === 'sync') await runSyncMode({ ...options, group, isDraining, onFatal });
     else await runTasks(options);
@@ -109,6 +123,7 @@ async function work(context: RoleContext, session: Session): Promise<void> {
     await view.changed.until(() => (watch.end() === undefined ? undefined : true), stopSignal);
   } finally {
     reports.cancel();
+    await options.threads?.close();
     if (stopSignal.aborted) await saver.settled();
   }
 }
@@ -149,8 +164,16 @@ function taskLoopOptions(
     router,
     place,
     cache: parsedCacheOf(place, record.job),
+    threads: readerThreadsOf(session, place, context.host.log),
     gradientCheck: gradientCheckOf(record.job, model, context.host.log, activity.sawBadGradient),
     badRecords: new BadRecordFiles(context.host, session.jobDir, record.id),
     isEnded: () => watch.end() !== undefined,
   };
+}
+
+function readerThreadsOf({ threads, record, model }: Session, place: DataPlace, log: Log): ReaderThreads | undefined {
+  if (threads === undefined) return undefined;
+  const data = readerThreadDataOf(place, record, model);
+  const { readers: count, bytesBeforeStart, start } = threads;
+  return data && new ReaderThreads({ count, bytesBeforeStart, start: () => start(data), log });
 }

@@ -14,7 +14,7 @@ import { processInfo } from '../../cluster/process-info.ts';
 import type { RequestHandler } from '../../protocol/messages/channel.ts';
 import { createActivity } from './activity.ts';
 import { registerTrainerMetrics } from './metrics.ts';
-import { trainJob } from './train-job.ts';
+import { type TrainerThreads, trainJob } from './train-job.ts';
 
 export interface TrainerOptions {
   /** Data folder; undefined: the job's. */
@@ -22,6 +22,8 @@ export interface TrainerOptions {
   readonly cacheDir: string;
   /** Folder of the job, for what is found in its data. */
   readonly jobDir: string;
+  /** Undefined: the thread that trains reads all tasks. */
+  readonly threads?: TrainerThreads | undefined;
 }
 
 export async function runTrainer(context: RoleContext, options: TrainerOptions): Promise<RoleEnd> {
@@ -53,7 +55,7 @@ export async function runTrainer(context: RoleContext, options: TrainerOptions):
         pservers = group;
         waitingFor = undefined;
       };
-      await trainJob(context, { ...options, record, watch, id, address, activity, times, onReady });
+      await trainJob(context, { threads: undefined, ...options, record, watch, id, address, activity, times, onReady });
       return ended(watch);
     } catch (error) {
       if (!isPaddletError(error, 'Interrupted')) throw error;

@@ -1,8 +1,8 @@
 /** Threads that make parts: which one gets a part, and what happens when a pull or a thread fails. */
 import { expect, test } from 'vitest';
 import { PaddletError } from '../../../src/base/errors.ts';
+import { receivedError, sentError } from '../../../src/base/sent-error.ts';
 import type { FromThread, ToThread } from '../../../src/commands/predict/thread-messages.ts';
-import { receivedError, sentError } from '../../../src/commands/predict/thread-messages.ts';
 import { createThreadPool } from '../../../src/commands/predict/thread-pool.ts';
 import { NO_TALLY, type ScoreClient } from '../../../src/roles/evaluator/score-groups.ts';
 

@@ -28,7 +28,7 @@ export interface SyncModeOptions extends TaskLoopOptions {
 
 /** Ends with `Interrupted` only: when the job has ended or the trainer is to stop. */
 export async function runSyncMode(options: SyncModeOptions): Promise<never> {
-  const { context, record, model, place, cache, master, stopSignal, group, router } = options;
+  const { context, record, model, place, cache, threads, master, stopSignal, group, router } = options;
   const { shards } = record.job.cluster;
   const left = new AbortController();
   const lanes = followLaneAssignment({
@@ -41,6 +41,7 @@ export async function runSyncMode(options: SyncModeOptions): Promise<never> {
     batchSize,
     part: 'train',
     cache,
+    threads,
     times: options.activity.times,
   });
   const client = createVersionClient({ spec: model.parameters, shards, group, router, memory: model.memory });

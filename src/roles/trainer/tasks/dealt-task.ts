@@ -5,6 +5,7 @@ import type { BadRecordFiles } from '../../../data/bad-record-files.ts';
 import { refuseTooManyBad } from '../../../data/bad-records.ts';
 import type { ParsedCache } from '../../../data/parsed/cache.ts';
 import type { DataPlace } from '../../../data/place.ts';
+import type { ReaderThreads } from '../../../data/readers/reader-threads.ts';
 import type { Selection } from '../../../data/selection.ts';
 import type { TaskRecords } from '../../../data/source.ts';
 import type { Model } from '../../../model/model.ts';
@@ -33,6 +34,7 @@ export interface ReadingOptions {
   readonly model: Model;
   /** Tasks that were parsed before. */
   readonly cache?: ParsedCache | undefined;
+  readonly threads?: ReaderThreads | undefined;
   readonly badRecords: BadRecordFiles;
   readonly activity: Pick<Activity, 'times'>;
   readonly stopSignal: AbortSignal;
@@ -44,11 +46,11 @@ export class TaskReading {
   readonly #files: Readonly<Record<Selection['part'], TaskFiles>>;
 
   constructor(options: ReadingOptions) {
-    const { place, record, model, cache } = options;
+    const { place, record, model, cache, threads } = options;
     const { times } = options.activity;
     this.#options = options;
     const open = (part: Selection['part'], batchSize: number): TaskFiles =>
-      openTaskFiles(place, record, model, { batchSize, part, cache, times });
+      openTaskFiles(place, record, model, { batchSize, part, cache, threads, times });
     this.#files = {
       train: open('train', record.job.training.batchSize),
       test: open('test', EVALUATION_BATCH),

@@ -6,6 +6,7 @@ import type { JobRecord } from '../../../cluster/job/job-record.ts';
 import type { BadRecordFiles } from '../../../data/bad-record-files.ts';
 import type { ParsedCache } from '../../../data/parsed/cache.ts';
 import type { DataPlace } from '../../../data/place.ts';
+import type { ReaderThreads } from '../../../data/readers/reader-threads.ts';
 import type { Model } from '../../../model/model.ts';
 import type { IdRouter } from '../../../tensor/id-router.ts';
 import type { Activity } from '../activity.ts';
@@ -20,6 +21,8 @@ export interface TaskLoopOptions {
   readonly place: DataPlace;
   /** Tasks that were parsed before. */
   readonly cache?: ParsedCache | undefined;
+  /** Threads that parse tasks; without them this thread parses all. */
+  readonly threads?: ReaderThreads | undefined;
   readonly badRecords: BadRecordFiles;
   readonly master: MasterClient;
   readonly client: ParameterClient;

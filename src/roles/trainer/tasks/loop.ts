@@ -119,7 +119,10 @@ class TaskLoop {
   }
 
   #ahead(): number {
-    return Math.min(MOST_AHEAD, Math.max(1, Math.floor(AHEAD_MS / Math.max(1, this.#taskMs))));
+    const { running = 0 } = this.#options.threads ?? {};
+    // Each thread has one to parse, with one that is parsed and one to come.
+    const least = running === 0 ? 1 : running + 2;
+    return Math.min(MOST_AHEAD, Math.max(least, Math.floor(AHEAD_MS / Math.max(1, this.#taskMs))));
   }
 
   async #nextTasks(most: number): Promise<void> {

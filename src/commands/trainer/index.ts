@@ -1,10 +1,13 @@
 import { resolve } from 'node:path';
-import type { ExitCode } from '../base/errors.ts';
-import { runTrainer } from '../roles/trainer/trainer.ts';
-import { jobFolder } from './base/find-store.ts';
-import { jobArg, namedJob } from './base/named-job.ts';
-import { exitOf, jobNameIn, RoleCommand, roleFlags, storeUrl } from './base/role-command.ts';
-import { cacheFlags, dataFlagsElse, jobFlags } from './base-command.ts';
+import { Flags } from '@oclif/core';
+import type { ExitCode } from '../../base/errors.ts';
+import { LIMITS } from '../../base/limits.ts';
+import { runTrainer } from '../../roles/trainer/trainer.ts';
+import { jobFolder } from '../base/find-store.ts';
+import { jobArg, namedJob } from '../base/named-job.ts';
+import { exitOf, jobNameIn, RoleCommand, roleFlags, storeUrl } from '../base/role-command.ts';
+import { trainerThreads } from '../base/trainer-threads.ts';
+import { cacheFlags, dataFlagsElse, jobFlags } from '../base-command.ts';
 
 export default class TrainerCommand extends RoleCommand<typeof TrainerCommand> {
   static override summary = 'Train on the tasks that the master hands out';
@@ -26,6 +29,12 @@ time, in any number. On Ctrl-C, the trainer returns its tasks to the master and 
     ...jobFlags,
     ...dataFlagsElse('the folder that the master uses'),
     ...cacheFlags,
+    threads: Flags.integer({
+      min: 1,
+      max: LIMITS.trainerThreads,
+      helpValue: 'N',
+      description: `Number of threads that read and train. One trains; without another, it also reads. In sync mode, the model is the same for any number. Default: what the machine grants, at most ${LIMITS.trainerThreads}.`,
+    }),
     ...roleFlags,
   };
 
@@ -34,7 +43,11 @@ time, in any number. On Ctrl-C, the trainer returns its tasks to the master and 
     const dataDir = flags['data-dir'];
     const folders = { dataDir: dataDir && resolve(dataDir), cacheDir: resolve(flags['cache-dir']) };
     const end = await this.withRole('trainer', { flags, url: storeUrl(flags), where: flags }, (context) =>
-      runTrainer(context, { ...folders, jobDir: jobFolder(flags, jobNameIn(context.keys)) }),
+      runTrainer(context, {
+        ...folders,
+        jobDir: jobFolder(flags, jobNameIn(context.keys)),
+        threads: trainerThreads(flags.threads),
+      }),
     );
     return exitOf(end);
   }
