@@ -44,7 +44,7 @@ export async function buildIndex(place: DataPlace, request: IndexRequest): Promi
 }
 
 /** The files of a request, with their files of labels. Throws `DataMissing`, and what opening a file may throw. */
-export const findFiles = (place: DataPlace, request: IndexRequest): Promise<FoundFiles> =>
+export const findFiles = (place: DataPlace, request: WantedFiles & Pick<IndexRequest, 'format'>): Promise<FoundFiles> =>
   formatOf(request.format).find(place, request);
 
 /** `buildIndex` for files already found. */

@@ -142,8 +142,13 @@ function unionComplaints(
     }
     return [{ path: at, message: notOneOf((options ?? []).map(String), valueAt(value, at)) }];
   }
-  // A field with two forms: report the form that matched furthest.
   const firsts = issue.errors.map((issues) => issues[0]).filter((first) => first !== undefined);
+  const found = valueAt(value, path);
+  if (found !== undefined && firsts.some(({ code }) => code === 'invalid_value')) {
+    const expected = firsts.map(wordsFor);
+    if (expected.every((words) => words !== undefined)) return [{ path, message: notOneOf(expected.flat(), found) }];
+  }
+  // A field with two forms: report the form that matched furthest.
   const isThere = ({ path: at }: z.core.$ZodIssue): boolean =>
     at.length > 0 &&
     valueAt(value, [...path, ...at.map((part) => (typeof part === 'number' ? part : String(part)))]) !== undefined;
@@ -154,6 +159,14 @@ function unionComplaints(
     firsts[0];
   if (inner === undefined) return [{ path, message: `${issue.message}, got ${shown(valueAt(value, path))}` }];
   return complaintOf({ ...inner, path: [...path, ...inner.path] } as z.core.$ZodIssue, fields, value);
+}
+
+/** Words for one form of a field, if it takes words or numbers. */
+function wordsFor(issue: z.core.$ZodIssue): readonly string[] | undefined {
+  if (issue.path.length > 0) return undefined;
+  if (issue.code === 'invalid_value') return issue.values.map(String);
+  const isNumber = issue.code === 'invalid_type' && (issue.expected === 'number' || issue.expected === 'int');
+  return isNumber ? [typeName(issue.expected)] : undefined;
 }
 
 function notOneOf(values: readonly string[], found: unknown): string {

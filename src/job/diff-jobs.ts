@@ -1,5 +1,5 @@
 import { canonicalJson } from '../base/canonical-json.ts';
-import type { Job } from './schema.ts';
+import type { RequestedJob } from './schema.ts';
 
 export interface JobDifference {
   /** Dotted, for example `training.passes`; as the job file calls it. */
@@ -10,7 +10,7 @@ export interface JobDifference {
 }
 
 /** Every field in which two jobs differ, in the order of the fields. Lists are compared as a whole. */
-export function diffJobs(before: Job, after: Job): JobDifference[] {
+export function diffJobs(before: RequestedJob, after: RequestedJob): JobDifference[] {
   const old = leaves(before);
   const now = leaves(after);
   const fields = new Set([...old.keys(), ...now.keys()]);

@@ -20,6 +20,9 @@ export const jobName = z
   )
   .describe("Name of the job. It is part of the job's keys in the store and the name of its folder.");
 
+/** Once a job is published, it has a number. */
+export const recordsPerTaskNumber = countOf(1, 2 ** 31 - 1);
+
 export const dataFields = {
   format: z.enum(DATA_FORMATS),
   train: paths.describe(
@@ -32,10 +35,12 @@ export const dataFields = {
   testLabels: paths
     .optional()
     .describe('idx only: the label file of each test file, in the same order. Default: found by name.'),
-  recordsPerTask: countOf(1, 2 ** 31 - 1)
-    .default(1000)
+  recordsPerTask: z
+    .union([z.literal('auto'), recordsPerTaskNumber])
+    .default('auto')
     .describe(
-      'Records per task. A task is the unit of work of a trainer. If the trainer dies, the master hands the task out again.',
+      'Records per task; 1 to 2^31 − 1. A task is the unit of work of a trainer. If the trainer dies, the master hands ' +
+        'the task out again. `auto`: chosen from the number of records, `batchSize` and `lanes`.',
     ),
   shuffle: z
     .enum(['tasks', 'records'])
@@ -286,6 +291,9 @@ const stalenessFields = {
     ),
 };
 
+/** The defaults of the settings that `recordsPerTask: auto` depends on. */
+export const USUAL_BATCHES = { batchSize: 128, lanes: 8 } as const;
+
 export const trainingFields = {
   mode: z
     .enum(['async', 'sync'])
@@ -294,7 +302,7 @@ export const trainingFields = {
       'When gradients are applied: each gradient as it arrives (`async`), or all gradients of a round together (`sync`), with bitwise reproducible results.',
     ),
   passes: countOf(1, LIMITS.passes).default(1).describe('Passes (epochs) over the training data.'),
-  batchSize: countOf(1, LIMITS.batchRecords).default(128).describe('Records per mini-batch.'),
+  batchSize: countOf(1, LIMITS.batchRecords).default(USUAL_BATCHES.batchSize).describe('Records per mini-batch.'),
   pushEvery: countOf(1, 1_000_000)
     .default(1)
     .describe('Mini-batches whose gradients are summed into one push. A sum never spans two tasks.'),
@@ -308,7 +316,7 @@ export const trainingFields = {
         'others 2, or less under a staleness bound, and 0 with policy `wait`.',
     ),
   lanes: countOf(1, LIMITS.lanes)
-    .default(8)
+    .default(USUAL_BATCHES.lanes)
     .describe(
       'Sync mode: mini-batches per round. Each is computed by one logical worker (lane); live trainers share the lanes.',
     ),

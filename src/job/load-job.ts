@@ -6,7 +6,7 @@ import { notLocal } from '../base/local-path.ts';
 import type { Disk, DiskFile } from '../base/seams.ts';
 import { complaintsOf, fieldNamesOf } from './complaints.ts';
 import { brokenRules } from './rules.ts';
-import { type Job, jobFileSchema, jobJsonSchema, resolveJob } from './schema.ts';
+import { jobFileSchema, jobJsonSchema, type RequestedJob, resolveJob } from './schema.ts';
 import { type Complaint, jobInvalid, parseSource, type SourceText } from './source-text.ts';
 
 export interface LoadJobOptions {
@@ -19,7 +19,7 @@ export interface LoadJobOptions {
 }
 
 export interface LoadedJob {
-  readonly job: Job;
+  readonly job: RequestedJob;
   /** Absolute. */
   readonly path: string;
   /** Absolute. */
@@ -47,7 +47,7 @@ export async function loadJob(options: LoadJobOptions): Promise<LoadedJob> {
 }
 
 /** The same from text; `name` is what errors call it. */
-export function parseJobFile(name: string, text: string, sets: readonly string[] = []): Job {
+export function parseJobFile(name: string, text: string, sets: readonly string[] = []): RequestedJob {
   const source = parseSource(name, text, sets);
   const parsed = jobFileSchema.safeParse(source.value);
   if (!parsed.success) {

@@ -30,6 +30,7 @@ import {
   leaseTtl,
   modelSchema,
   optimizerSchema,
+  recordsPerTaskNumber,
   resolvedTablesSchema,
   tablesSchema,
   taskCounts,
@@ -97,7 +98,7 @@ export const jobSchema = z.strictObject({
     /** Empty when the job is not evaluated. */
     test: pathList,
     testLabels: pathList,
-    recordsPerTask: dataFields.recordsPerTask,
+    recordsPerTask: recordsPerTaskNumber.describe('Records per task.'),
     shuffle: dataFields.shuffle,
     split: resolvedSplitSchema.optional(),
     negativeSampling: dataFields.negativeSampling,
@@ -141,6 +142,11 @@ export const jobSchema = z.strictObject({
 /** A whole, valid job. Plain JSON. */
 export type Job = Frozen<z.output<typeof jobSchema>>;
 
+/** A job as its file describes it: the number of records per task may still have to be chosen. */
+export type RequestedJob = Omit<Job, 'data'> & {
+  readonly data: Omit<Job['data'], 'recordsPerTask'> & Pick<JobFile['data'], 'recordsPerTask'>;
+};
+
 /** Breaks the build when the settings of tables and optimizers in the job file and in the tensor core differ. */
 const _settingsAgree: (job: Job) => TrainingChoice = (job) => job;
 void _settingsAgree;
@@ -157,7 +163,7 @@ export function parseJob(value: unknown): Job {
 }
 
 /** Makes the job from a validated file. */
-export function resolveJob(file: JobFile): Job {
+export function resolveJob(file: JobFile): RequestedJob {
   const { leaseTtl: lease, ...counts } = file.cluster;
   const { timeout, timeoutFloor: floor, ...failures } = file.tasks;
   return {
@@ -235,11 +241,11 @@ function resolvedSpec({ format, columns, csv, missing }: JobFile['data']): Pick<
 }
 
 /** The columns of a job; undefined for a format without columns. */
-export const columnSpecOf = ({ data: { columns, dialect } }: Job): ColumnSpec | undefined =>
+export const columnSpecOf = ({ data: { columns, dialect } }: RequestedJob): ColumnSpec | undefined =>
   columns === undefined || dialect === undefined ? undefined : { columns, dialect };
 
 /** Which records of its files a dataset of the job has; undefined for all of them. */
-export function selectionOf({ data, training }: Job, part: Selection['part']): Selection | undefined {
+export function selectionOf({ data, training }: RequestedJob, part: Selection['part']): Selection | undefined {
   const { split, negativeSampling } = data;
   const negatives = part === 'train' ? negativeSampling : undefined;
   return split === undefined && negatives === undefined ? undefined : { part, seed: training.seed, split, negatives };

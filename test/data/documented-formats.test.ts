@@ -12,6 +12,7 @@ import { parseJobFile } from '../../src/job/load-job.ts';
 import { columnSpecOf, type Job, selectionOf } from '../../src/job/schema.ts';
 import { NO_GROUP } from '../../src/model/model.ts';
 import { loadDataset } from '../../src/roles/master/dataset.ts';
+import { asPublished } from '../cluster/job/stored-job.ts';
 import { floatsOf } from '../model/batches.ts';
 import { ROOT } from '../source-files.ts';
 import { chunkOf } from './bytes/packings/recordio/recordio.ts';
@@ -97,7 +98,9 @@ function parquetOf(lines: string): Buffer {
 function jobOf({ data, kind }: Example): Job {
   const fields = `${data}train: ${kind === 'bash' ? 'train-images-idx3-ubyte' : 'file.txt'}\n`;
   const model = kind === 'bash' ? 'softmax' : 'lr';
-  return parseJobFile('job', `name: example\nmodel: { type: ${model} }\ndata:\n${fields.replace(/^/gm, '  ')}`);
+  return asPublished(
+    parseJobFile('job', `name: example\nmodel: { type: ${model} }\ndata:\n${fields.replace(/^/gm, '  ')}`),
+  );
 }
 
 /** What a reader would call the ids of an example. */

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { diffJobs } from '../../src/job/diff-jobs.ts';
 import { parseJobFile } from '../../src/job/load-job.ts';
 import { parseJob } from '../../src/job/schema.ts';
+import { asPublished } from '../cluster/job/stored-job.ts';
 import { complaint, complaintOf, type How, job, specOf } from './column-jobs.ts';
 
 describe('columns', () => {
@@ -96,13 +97,13 @@ describe('columns', () => {
     for (const csv of ['{}', '{ header: false, quote: none, comment: "#" }']) {
       const model = '{ type: fm, task: binary }';
       const one = parseJobFile('job.yaml', job(columns.replace(', classes: [a, b]', ''), { csv, model }));
-      expect(parseJob(JSON.parse(JSON.stringify(one)))).toEqual(one);
+      expect(parseJob(JSON.parse(JSON.stringify(asPublished(one))))).toEqual(asPublished(one));
     }
     const dense = parseJobFile(
       'job.yaml',
       job('y: { type: label, classes: [a, b] }\nx: number', { model: '{ type: softmax }' }),
     );
-    expect(parseJob(JSON.parse(JSON.stringify(dense)))).toEqual(dense);
+    expect(parseJob(JSON.parse(JSON.stringify(asPublished(dense))))).toEqual(asPublished(dense));
   });
 });
 

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { diffJobs } from '../../src/job/diff-jobs.ts';
 import { parseJobFile } from '../../src/job/load-job.ts';
 import { parseJob } from '../../src/job/schema.ts';
+import { asPublished } from '../cluster/job/stored-job.ts';
 
 const text = 'name: a\ndata: { train: [x, y], format: libsvm }\nmodel: { type: lr }\n';
 const job = (...sets: string[]) => parseJobFile('job.yaml', text, sets);
@@ -31,9 +32,9 @@ test('a job with columns does not differ from itself as the store has it', () =>
   ];
   for (const csv of ['{}', '{ header: false, comment: "#", quote: none }']) {
     const file = `name: a\ndata:\n  train: x\n  format: csv\n  csv: ${csv}\n  columns:\n    ${columns.join('\n    ')}\nmodel: { type: lr }\n`;
-    const resolved = parseJobFile('job.yaml', file);
+    const resolved = asPublished(parseJobFile('job.yaml', file));
     expect(diffJobs(parseJob(JSON.parse(JSON.stringify(resolved))), resolved)).toEqual([]);
-    const other = parseJobFile('job.yaml', file.replace('buckets: 5', 'buckets: 6'));
+    const other = asPublished(parseJobFile('job.yaml', file.replace('buckets: 5', 'buckets: 6')));
     expect(diffJobs(resolved, other).map(({ field }) => field)).toEqual(['data.columns']);
   }
 });

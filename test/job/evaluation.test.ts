@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { diffJobs } from '../../src/job/diff-jobs.ts';
 import { parseJobFile } from '../../src/job/load-job.ts';
 import { parseJob } from '../../src/job/schema.ts';
+import { asPublished } from '../cluster/job/stored-job.ts';
 
 const LIBSVM = 'data: { train: t, test: h, format: libsvm }\nmodel: { type: lr }';
 const load = (evaluation: string, more = LIBSVM, training = '{}') =>
@@ -49,7 +50,7 @@ describe('a job', () => {
 
   it('is the same from the store', () => {
     const job = load('{ patience: 2, data: [a] }');
-    expect(parseJob(JSON.parse(JSON.stringify(job)))).toEqual(job);
+    expect(parseJob(JSON.parse(JSON.stringify(asPublished(job))))).toEqual(asPublished(job));
   });
 
   it('does not change how it is evaluated: each of its fields is one that differs', () => {
@@ -70,12 +71,13 @@ describe('records of a group that a ranking is of', () => {
     expect(topKOf(', topK: 1')).toBe(1);
     expect(topKOf(', topK: 1000')).toBe(1000);
     const regression = load('{}', 'data: { train: t, test: h, format: libsvm }\nmodel: { type: lr, task: regression }');
-    expect(parseJob(JSON.parse(JSON.stringify(regression)))).toEqual(regression);
+    expect(parseJob(JSON.parse(JSON.stringify(asPublished(regression))))).toEqual(asPublished(regression));
   });
 
   it('are 10 in a job that was stored before there was a choice', () => {
-    const { topK: _, ...data } = load('{}').data;
-    expect(parseJob(JSON.parse(JSON.stringify({ ...load('{}'), data })))).toEqual(load('{}'));
+    const job = asPublished(load('{}'));
+    const { topK: _, ...data } = job.data;
+    expect(parseJob(JSON.parse(JSON.stringify({ ...job, data })))).toEqual(job);
   });
 
   it.each([

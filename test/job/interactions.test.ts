@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 import { parseJobFile } from '../../src/job/load-job.ts';
 import { parseJob } from '../../src/job/schema.ts';
+import { asPublished } from '../cluster/job/stored-job.ts';
 
 const load = (data = '', model = 'fm') =>
   parseJobFile('job', `name: a\ndata: { train: x, format: interactions, ${data} }\nmodel: { type: ${model} }\n`);
@@ -12,7 +13,7 @@ test('a user, an item, and what happened', () => {
   expect(data.columns).toEqual([category('user', 1), category('item', 2), { name: 'label', type: 'label', value: 1 }]);
   expect(data.groupBy).toBe('user');
   expect(data.dialect).toEqual({ header: false, delimiter: '\t', quote: null, missing: [''], decimal: '.' });
-  expect(parseJob(JSON.parse(JSON.stringify(load())))).toEqual(load());
+  expect(parseJob(JSON.parse(JSON.stringify(asPublished(load()))))).toEqual(asPublished(load()));
 });
 
 test('any number of blanks', () => {

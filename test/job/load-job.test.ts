@@ -7,6 +7,7 @@ import { LIMITS } from '../../src/base/limits.ts';
 import { createDisk } from '../../src/host/disk.ts';
 import { loadJob, parseJobFile } from '../../src/job/load-job.ts';
 import { parseJob } from '../../src/job/schema.ts';
+import { asPublished } from '../cluster/job/stored-job.ts';
 
 const SMALL = `name: a9a-lr
 data: { train: a9a.gz, format: libsvm }
@@ -44,7 +45,7 @@ describe('a valid job', () => {
         trainLabels: [],
         test: [],
         testLabels: [],
-        recordsPerTask: 1000,
+        recordsPerTask: 'auto',
         ...{ shuffle: 'tasks', labelWeights: false, topK: 10, corruptChunks: 'fail', maxBadRecords: 0, cache: 'on' },
         cacheBytes: 2 ** 34,
       },
@@ -85,7 +86,7 @@ describe('a valid job', () => {
     const job = parseJobFile('job.yaml', SMALL, [`optimizer.type=${type}`, `tables.w.optimizer.type=${type}`]);
     expect(job.optimizer).toEqual({ type, ...fields });
     expect(job.tables).toEqual({ w: { optimizer: { type, ...fields } } });
-    expect(parseJob(JSON.parse(JSON.stringify(job)))).toEqual(job);
+    expect(parseJob(JSON.parse(JSON.stringify(asPublished(job))))).toEqual(asPublished(job));
   });
 
   test('idx with labels and softmax', () => {
@@ -108,7 +109,7 @@ model: { type: softmax }
 
   test('the resolved form is read back from the store as it was', () => {
     const job = parseJobFile('job.yaml', SMALL, ['tasks.timeout=90s', 'checkpoint.dir=/shared']);
-    expect(parseJob(JSON.parse(JSON.stringify(job)))).toEqual(job);
+    expect(parseJob(JSON.parse(JSON.stringify(asPublished(job))))).toEqual(asPublished(job));
     const error = errorOf(() => parseJob({ ...job, name: 7 }));
     expect([error.code, error.message]).toEqual(['StoreValueInvalid', expect.stringContaining('name')]);
   });
@@ -164,6 +165,11 @@ describe('errors name place, field and what was meant', () => {
       'a misspelt section',
       `${SMALL}trainning: { passes: 3 }\n`,
       'job.yaml:4:1: trainning: unknown field; did you mean training?',
+    ],
+    [
+      'a field that is a number or a word',
+      SMALL.replace('format: libsvm', 'format: libsvm, recordsPerTask: 1.5'),
+      'job.yaml:2:56: data.recordsPerTask: expected one of auto, a whole number, got 1.5',
     ],
     [
       'a field of another section',

@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 import { parseJobFile } from '../../src/job/load-job.ts';
 import { jobSchema, parseJob } from '../../src/job/schema.ts';
+import { asPublished } from '../cluster/job/stored-job.ts';
 
 const load = (data: string) => parseJobFile('job', `name: a\ndata: { train: x, ${data} }\nmodel: { type: lr }\n`);
 const COLUMNS = 'columns: { y: label, x: number }';
@@ -30,8 +31,8 @@ test.each([
 });
 
 test('a job that was stored before corruptChunks refuses corrupt chunks', () => {
-  const { corruptChunks, ...data } = load('format: libsvm, corruptChunks: skip').data;
+  const { corruptChunks, ...data } = asPublished(load('format: libsvm, corruptChunks: skip')).data;
   expect(corruptChunks).toBe('skip');
-  const stored = { ...load('format: libsvm'), data };
-  expect(parseJob(JSON.parse(JSON.stringify(stored)))).toEqual(jobSchema.parse(load('format: libsvm')));
+  const plain = asPublished(load('format: libsvm'));
+  expect(parseJob(JSON.parse(JSON.stringify({ ...plain, data })))).toEqual(jobSchema.parse(plain));
 });

@@ -312,4 +312,25 @@ export const DATA: readonly Mutation[] = [
     replace: 'if (at < 0)',
     tests: ['test/data/formats/interactions'],
   },
+  {
+    rule: 'a job that exists keeps its number of records per task if its file leaves it to paddlet',
+    file: 'src/roles/master/standing.ts',
+    find: 'diffJobs(before, settledAs(before, now))',
+    replace: 'diffJobs(before, now)',
+    tests: ['test/roles/master/standing.test.ts'],
+  },
+  {
+    rule: 'a master does not choose the number of records per task for a job that exists',
+    file: 'src/roles/master/master.ts',
+    find: "standing.kind === 'new' ? job : settledAs(standing.record.job, job)",
+    replace: 'job',
+    tests: ['test/roles/master/master.test.ts'],
+  },
+  {
+    rule: 'the number of records per task that is chosen is whole mini-batches',
+    file: 'src/data/records-per-task.ts',
+    find: 'Math.max(1, Math.ceil(records / batchSize)) * batchSize',
+    replace: 'Math.max(1, records)',
+    tests: ['test/data/records-per-task.test.ts'],
+  },
 ];

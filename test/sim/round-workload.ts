@@ -5,6 +5,7 @@
  */
 import { shuffled } from '../../src/core/shuffle.ts';
 import { jobFileSchema, resolveJob } from '../../src/job/schema.ts';
+import { settleRecords } from '../../src/job/settle-records.ts';
 import { noMetrics } from '../../src/model/metrics.ts';
 import type { Batch, Model, PulledValues, StepResult } from '../../src/model/model.ts';
 import { plainShare } from '../sync/plain-schedule.ts';
@@ -58,7 +59,7 @@ export function createRoundWorkload(dice: Dice, cluster: ClusterShape): Workload
     checkpoint: hasCheckpoints ? { interval: dice.pick(['200ms', '1s', '5s']), everyPasses: 1 } : { interval: 'off' },
   });
   return {
-    job: resolveJob(file),
+    job: settleRecords(resolveJob(file), recordsPerTask),
     files: filesOf(records, dice),
     records,
     hopeless: new Set(),

@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { type Job, jobFileSchema, resolveJob } from '../../src/job/schema.ts';
+import { settleRecords } from '../../src/job/settle-records.ts';
 import { noMetrics } from '../../src/model/metrics.ts';
 import type { Batch, Model, PulledValues, StepResult } from '../../src/model/model.ts';
 import type { Dice } from './dice.ts';
@@ -84,7 +85,13 @@ export function createWorkload(dice: Dice, cluster: ClusterShape): Workload {
     checkpoint: hasCheckpoints ? { interval: dice.pick(['200ms', '1s', '5s']), everyPasses: 1 } : { interval: 'off' },
   });
   const hopeless = new Set(kind === 'rotten' || kind === 'poison' ? [unlucky] : []);
-  const facts = { job: resolveJob(file), files: filesOf(records, dice), records, hopeless, poison };
+  const facts = {
+    job: settleRecords(resolveJob(file), recordsPerTask),
+    files: filesOf(records, dice),
+    records,
+    hopeless,
+    poison,
+  };
   return {
     ...facts,
     createModel: (onPoison) => createAccountModel(poison, onPoison),

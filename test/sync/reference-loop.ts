@@ -19,6 +19,7 @@ import { type Job, jobFileSchema, resolveJob } from '../../src/job/schema.ts';
 import type { Batch, MetricSums, Model } from '../../src/model/model.ts';
 import type { OptimizerSpec } from '../../src/tensor/optimizer.ts';
 import type { DenseSpec } from '../../src/tensor/spec.ts';
+import { asPublished } from '../cluster/job/stored-job.ts';
 import { freshState, initialValue, joined, type State, updateReference } from '../tensor/reference.ts';
 import { areLimited, type LimitCounts, LimitedTables } from './limited-tables.ts';
 import { type PlainBatch, plainPlan } from './plain-plan.ts';
@@ -53,7 +54,7 @@ export async function referenceOf(jobFile: unknown, folder: string): Promise<Ref
   const log = { debug: quiet, info: quiet, warn: quiet, error: quiet };
   try {
     const host = { disk: createDisk(), clock: createClock(), random: createRandom(), log };
-    return await referenceLoop(resolveJob(jobFileSchema.parse(jobFile)), { host, folder, cacheFolder });
+    return await referenceLoop(asPublished(resolveJob(jobFileSchema.parse(jobFile))), { host, folder, cacheFolder });
   } finally {
     rmSync(cacheFolder, { recursive: true, force: true });
   }

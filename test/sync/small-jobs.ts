@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createRandomStream } from '../../src/data/synth/random-stream.ts';
 import { type Job, jobFileSchema, resolveJob } from '../../src/job/schema.ts';
+import { settleRecords } from '../../src/job/settle-records.ts';
 import type { TestPlace } from '../data/place.ts';
 
 export const RECORDS = 230;
@@ -85,4 +86,7 @@ export const JOB_FILE = {
 };
 
 export const jobOf = (more: Record<string, unknown>, training: Record<string, unknown> = {}): Job =>
-  resolveJob(jobFileSchema.parse({ ...JOB_FILE, ...more, training: { ...JOB_FILE.training, ...training } }));
+  settleRecords(
+    resolveJob(jobFileSchema.parse({ ...JOB_FILE, ...more, training: { ...JOB_FILE.training, ...training } })),
+    JOB_FILE.data.recordsPerTask,
+  );

@@ -3,6 +3,7 @@
  * computing them takes, and how many bytes they are, is what has been measured of real ones.
  */
 import { jobFileSchema, resolveJob } from '../../../src/job/schema.ts';
+import { settleRecords } from '../../../src/job/settle-records.ts';
 import { noMetrics } from '../../../src/model/metrics.ts';
 import type { Batch, Model, StepResult } from '../../../src/model/model.ts';
 import { shardOfRow } from '../../../src/tensor/shard-hash.ts';
@@ -43,7 +44,7 @@ export function simulatedWorkload({ size, tasks, pushesPerTask, stepMs }: Simula
     checkpoint: { interval: 'off' },
   });
   return {
-    job: resolveJob(file),
+    job: settleRecords(resolveJob(file), pushesPerTask),
     files: new Map(),
     records: Array.from({ length: tasks * pushesPerTask }, () => true),
     hopeless: new Set(),

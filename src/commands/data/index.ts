@@ -1,21 +1,27 @@
 import { resolve } from 'node:path';
 import { Args, Flags } from '@oclif/core';
 import { PaddletError } from '../../base/errors.ts';
+import { chooseRecordsPerTask } from '../../data/choose-records-per-task.ts';
 import type { NumberStatistics } from '../../data/columns/statistics.ts';
 import { refuseOtherFormat } from '../../data/first-records.ts';
 import { DATA_FORMATS, formatOf } from '../../data/formats/registry.ts';
 import type { IndexRequest } from '../../data/index-builder.ts';
 import { loadOrBuildIndex } from '../../data/index-file.ts';
 import { odditiesOf } from '../../data/oddities.ts';
+import type { Batches } from '../../data/records-per-task.ts';
 import type { DataIndex } from '../../data/source.ts';
 import { cutTasks } from '../../data/tasks.ts';
+import { USUAL_BATCHES } from '../../job/fields.ts';
 import { loadJob } from '../../job/load-job.ts';
-import { columnSpecOf, type Job } from '../../job/schema.ts';
+import { columnSpecOf, type Job, type RequestedJob } from '../../job/schema.ts';
 import { selectedOf } from '../../roles/master/dataset.ts';
 import { refuseEmpty } from '../base/given-path.ts';
 import { cacheFlags, dataFlagsElse, labelsFlag, PaddletCommand } from '../base-command.ts';
 
-interface Requested extends Omit<IndexRequest, 'what'> {
+interface Requested extends Omit<IndexRequest, 'what' | 'recordsPerTask'> {
+  readonly recordsPerTask: RequestedJob['data']['recordsPerTask'];
+  /** `auto` depends on these. */
+  readonly batches: Batches;
   readonly mayHaveWeight: boolean;
   readonly corruptChunks: Job['data']['corruptChunks'];
 }
@@ -69,7 +75,8 @@ weights and records per task come from the job file.`;
       min: 1,
       max: 2 ** 31 - 1,
       helpValue: 'N',
-      description: 'Number of records per task, like data.recordsPerTask in a job file. Default: 1000.',
+      description:
+        'Number of records per task, like data.recordsPerTask in a job file. Default: chosen as for a job with default batchSize and lanes.',
     }),
   };
 
@@ -77,8 +84,7 @@ weights and records per task come from the job file.`;
     const what = this.positional();
     refuseEmpty(what, 'the argument PATH');
     const { labels } = this.flags;
-    const { mayHaveWeight, corruptChunks, ...request } = await this.requested();
-    const { recordsPerTask } = request;
+    const { mayHaveWeight, corruptChunks, recordsPerTask: wanted, batches, ...facts } = await this.requested();
     const place = {
       host: this.host(),
       folder: resolve(this.flags['data-dir'] ?? '.'),
@@ -92,12 +98,16 @@ weights and records per task come from the job file.`;
       progress.update(0, 0, `${(bytes / 1e6).toFixed(0)} MB read`);
     };
     try {
-      await refuseOtherFormat(place, { what, ...request, mayHaveWeight });
-      const index = await loadOrBuildIndex(place, { what, ...request, onBytes, ...(labels && { labels }) });
+      await refuseOtherFormat(place, { what, ...facts, mayHaveWeight });
+      const request = { what, ...facts, onBytes, ...(labels && { labels }) };
+      const recordsPerTask = wanted === 'auto' ? await chooseRecordsPerTask(place, request, batches) : wanted;
+      const index = await loadOrBuildIndex(place, { ...request, recordsPerTask });
       for (const { message, hint } of odditiesOf([index.traits])) place.host.log.warn(`${message}: ${hint}`);
       const tasks = cutTasks(index, recordsPerTask).length;
-      const { chunks, ...facts } = index;
-      this.output({ ...facts, chunks: chunks.length, tasks, recordsPerTask }, () => this.describe(index, tasks));
+      const { chunks, ...shown } = index;
+      this.output({ ...shown, chunks: chunks.length, tasks, recordsPerTask }, () =>
+        this.describe(index, `${tasks} tasks of up to ${recordsPerTask} records`),
+      );
     } finally {
       progress.end();
     }
@@ -105,25 +115,27 @@ weights and records per task come from the job file.`;
 
   /** What the flags, or the job, say of the files. */
   private async requested(): Promise<Requested> {
-    const { format, job: path, 'label-weights': weights, 'records-per-task': recordsPerTask = 1000 } = this.flags;
+    const { format, job: path, 'label-weights': weights, 'records-per-task': recordsPerTask = 'auto' } = this.flags;
     if (path !== undefined) {
       const { job } = await loadJob({ disk: this.host().disk, path, sets: [] });
       const { data } = job;
       const columns = columnSpecOf(job);
       const selected = selectedOf(job, 'train');
-      const { format: ofJob, labelWeights: mayHaveWeight, corruptChunks } = data;
-      return { format: ofJob, recordsPerTask: data.recordsPerTask, columns, selected, mayHaveWeight, corruptChunks };
+      const { format: ofJob, recordsPerTask: ofTask, labelWeights: mayHaveWeight, corruptChunks } = data;
+      const asRead = { format: ofJob, columns, selected, mayHaveWeight, corruptChunks };
+      return { ...asRead, recordsPerTask: ofTask, batches: job.training };
     }
     if (format === undefined) throw new PaddletError('Usage', 'expected --format FORMAT or --job FILE');
     if (formatOf(format).input !== 'columns') {
-      return { format, recordsPerTask, mayHaveWeight: weights, corruptChunks: 'fail' };
+      const batches = USUAL_BATCHES;
+      return { format, recordsPerTask, batches, mayHaveWeight: weights, corruptChunks: 'fail' };
     }
     throw new PaddletError('Usage', `a job file must describe the columns of ${format} files`, {
       hint: 'pass --job FILE instead of --format',
     });
   }
 
-  private describe(index: DataIndex, tasks: number): string {
+  private describe(index: DataIndex, tasks: string): string {
     const columns = [{ head: 'file' }, { head: 'records', align: 'right' }, { head: 'bytes', align: 'right' }] as const;
     const files = this.table(
       columns,
@@ -135,7 +147,7 @@ weights and records per task come from the job file.`;
         ? `feature bound ${index.featureBound}, ${ofFields}label bound ${index.labelBound}`
         : `label bound ${index.labelBound}`;
     const numbers = index.statistics?.length ? `\n\n${this.describeNumbers(index.statistics)}` : '';
-    return `${files}${numbers}\n\n${index.records} records in ${tasks} tasks; ${bounds}\ndigest ${index.digest}`;
+    return `${files}${numbers}\n\n${index.records} records in ${tasks}; ${bounds}\ndigest ${index.digest}`;
   }
 
   private describeNumbers(statistics: readonly NumberStatistics[]): string {

@@ -12,7 +12,7 @@ import { coarseOddities, type Oddity, odditiesOf, sharedOddities } from '../../d
 import { oneLabelWithTexts, refuseOneLabel } from '../../data/one-label.ts';
 import type { DataPlace } from '../../data/place.ts';
 import { type LoadedJob, loadJob } from '../../job/load-job.ts';
-import { columnSpecOf, type Job } from '../../job/schema.ts';
+import { columnSpecOf, type RequestedJob } from '../../job/schema.ts';
 import { taskOf } from '../../model/registry.ts';
 import { checkFirstRecords } from '../../roles/master/dataset.ts';
 import { listJobs } from '../../store/list-jobs.ts';
@@ -92,11 +92,10 @@ const ALLOW = 'fix them, or raise data.maxBadRecords';
 const manyBad = (count: number, first: BadRecord): string =>
   `${count} of the first records ${count === 1 ? 'is' : 'are'} bad: ${describeBad(first)}`;
 
-async function checkData(place: DataPlace, job: Job): Promise<Finding> {
-  const { format, train, trainLabels, test, testLabels, recordsPerTask } = job.data;
-  const trained = (await findFiles(place, labelled(format, train, trainLabels, recordsPerTask))).paths;
-  const tested =
-    test.length === 0 ? [] : (await findFiles(place, labelled(format, test, testLabels, recordsPerTask))).paths;
+async function checkData(place: DataPlace, job: RequestedJob): Promise<Finding> {
+  const { format, train, trainLabels, test, testLabels } = job.data;
+  const trained = (await findFiles(place, labelled(format, train, trainLabels))).paths;
+  const tested = test.length === 0 ? [] : (await findFiles(place, labelled(format, test, testLabels))).paths;
   await checkFirstRecords(place, job);
   if (trained.length === 0) throw new PaddletError('DataMissing', `no training files in ${place.folder}`);
   const looks: FirstLook[] = [];
@@ -138,7 +137,11 @@ async function checkData(place: DataPlace, job: Job): Promise<Finding> {
 }
 
 /** Throws as `run` does. `looks`: at the training files, then at the test files, which were read whole. */
-function refuseAbsentIn({ data }: Job, set: 'training' | 'test', [trained, tested]: readonly FirstLook[]): void {
+function refuseAbsentIn(
+  { data }: RequestedJob,
+  set: 'training' | 'test',
+  [trained, tested]: readonly FirstLook[],
+): void {
   if (set === 'training') refuseUntrained(formatOf(data.format), trained!.traits.absentColumns);
   else if (trained!.isWhole) {
     const [absent, complete] = [tested!.traits.absentColumns, trained!.traits.completeColumns];
@@ -146,6 +149,6 @@ function refuseAbsentIn({ data }: Job, set: 'training' | 'test', [trained, teste
   }
 }
 
-function labelled(format: DataFormat, what: readonly string[], labels: readonly string[], recordsPerTask: number) {
-  return { what, format, recordsPerTask, ...(labels.length === 0 ? {} : { labels }) };
+function labelled(format: DataFormat, what: readonly string[], labels: readonly string[]) {
+  return { what, format, ...(labels.length === 0 ? {} : { labels }) };
 }

@@ -5,7 +5,7 @@
 import { hostname } from 'node:os';
 import type { StoreContext } from '../../cluster/context.ts';
 import { holdLease, lossOf } from '../../cluster/ownership.ts';
-import type { Job } from '../../job/schema.ts';
+import type { RequestedJob } from '../../job/schema.ts';
 import type { JobData } from '../../roles/master/dataset.ts';
 import { takeLock } from '../../roles/master/lock.ts';
 import { refuseChangedData } from '../../roles/master/publish-job.ts';
@@ -16,7 +16,7 @@ import { standingOf } from '../../roles/master/standing.ts';
  * Acts as the master for that moment. Throws `JobConflict` and `DataChanged` as a master does; `Interrupted` when
  * `context.stop` aborts: then the job is as it was, or continued.
  */
-export async function continueJob(context: StoreContext, job: Job, data: JobData): Promise<void> {
+export async function continueJob(context: StoreContext, job: RequestedJob, data: JobData): Promise<void> {
   const lease = await holdLease(context, job.cluster.leaseTtlMs);
   try {
     const holder = { host: hostname(), pid: process.pid, since: context.host.clock.wallSeconds() };

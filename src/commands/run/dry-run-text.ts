@@ -45,7 +45,10 @@ function jobLines({ model, data, training, optimizer, checkpoint }: Job): string
   ];
 }
 
-function planLines({ cluster }: Job, { data, work, processes, parameters, memory, checkpoints }: Plan): string[] {
+function planLines(
+  { cluster, data: { recordsPerTask } }: Job,
+  { data, work, processes, parameters, memory, checkpoints }: Plan,
+): string[] {
   const { train, test } = data;
   const { pservers, trainers } = processes;
   const counts = ({ records, files }: Plan['data']['train']): string =>
@@ -61,7 +64,7 @@ function planLines({ cluster }: Job, { data, work, processes, parameters, memory
   const onDisk = Math.ceil(bytes * generations * (1 + deltaShare));
   const most = isAtLeast ? 'at least' : 'at most';
   return [
-    `data        ${counts(train)}: ${counted(train.tasks, 'task')}${test === undefined ? '' : `; test: ${counts(test)}`}`,
+    `data        ${counts(train)}: ${counted(train.tasks, 'task')} of up to ${counted(recordsPerTask, 'record')}${test === undefined ? '' : `; test: ${counts(test)}`}`,
     `work        ${number(work.perPass)} ${work.of} a pass, ${work.isExact ? '' : 'about '}${number(work.total)} in all`,
     `processes   1 master, ${counted(pservers, 'pserver')}, ${counted(trainers, 'trainer')}`,
     ...parameters.map((one, at) => `${at === 0 ? 'parameters' : '          '}  ${parameterText(one)}`),

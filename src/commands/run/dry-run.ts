@@ -7,8 +7,10 @@ import { parseTrainersDesired, trainersFor } from '../../cluster/job/trainers-de
 import { isFolderLocked, lastHolder } from '../../host/folder-lock.ts';
 import { freeDiskBytes } from '../../host/machine.ts';
 import type { Job } from '../../job/schema.ts';
+import { settledAs } from '../../job/settle-records.ts';
 import type { Sizes } from '../../roles/launcher/wanted-sizes.ts';
-import type { Dataset, JobData } from '../../roles/master/dataset.ts';
+import type { Dataset } from '../../roles/master/dataset.ts';
+import type { IndexedJob } from '../../roles/master/index-job.ts';
 import { newRecord, refuseChangedData } from '../../roles/master/publish-job.ts';
 import { standingOf } from '../../roles/master/standing.ts';
 import { retryUntilAnswered } from '../../store/retry-until-answered.ts';
@@ -32,7 +34,8 @@ export interface DryRunOptions extends Omit<ClusterRun, 'store'> {
   readonly isAgreed: boolean;
   /** There is a user to ask whether a job may be deleted. */
   readonly canAsk: boolean;
-  readonly loadData: () => Promise<JobData>;
+  /** `published`: the job as the store has it, if it does. */
+  readonly loadData: (published: Job | undefined) => Promise<IndexedJob>;
 }
 
 export interface DryRun {
@@ -91,31 +94,31 @@ interface Checkpoints {
 /** Throws what `run` would refuse the job with. */
 export async function dryRun(options: DryRunOptions): Promise<DryRun> {
   const { host, folder, url, loaded, store, isFresh, stop, keys } = options;
-  const { job } = loaded;
   if (isFolderLocked(folder)) throw inUse(folder, lastHolder(folder));
   checkWritable(folder);
-  const about = { job, folder, store: url };
+  const where = { folder, store: url };
   const run = store && { ...options, store };
   const before =
     run && isFresh
       ? await retryUntilAnswered({ ...host, store: run.store, signal: stop }, () => readJobBefore(run.store, keys))
       : undefined;
-  const standing = run === undefined || isFresh ? { kind: 'new' as const } : await standingOf(run, job);
+  const standing = run === undefined || isFresh ? { kind: 'new' as const } : await standingOf(run, loaded.job);
   if (standing.kind === 'ended') {
     if ('failure' in standing.end) throw standing.end.failure;
-    return { ...about, would: 'showEnd' };
+    return { job: settledAs(standing.record.job, loaded.job), ...where, would: 'showEnd' };
   }
   await checkMayDelete({
-    ...{ job: job.name, progress: before?.progress, isAgreed: options.isAgreed },
+    ...{ job: loaded.job.name, progress: before?.progress, isAgreed: options.isAgreed },
     // On a terminal, the run would ask.
     ask: options.canAsk ? async () => true : undefined,
   });
-  const data = await options.loadData();
   const known = standing.kind === 'new' ? undefined : standing.record;
+  const { job, data } = await options.loadData(known?.job);
   if (known !== undefined) refuseChangedData(known, data);
   const record = known ?? (await newRecord({ context: { host }, job, dataDir: loaded.dataDir }, data));
+  const about = { job, ...where };
   const sizes = known === undefined ? { ...sizesIn(job) } : await sizesNow(run!, known);
-  const plan = await planOf(options, { record, data, sizes });
+  const plan = await planOf(options, { job, record, data, sizes });
   if (standing.kind === 'continued') return { ...about, would: 'continue', plan };
   if (standing.kind === 'unfinished') return { ...about, would: 'resume', plan };
   if (before?.entry === undefined) return { ...about, would: 'begin', plan };
@@ -147,8 +150,8 @@ async function sizesNow({ store, keys, loaded, host, stop }: ClusterRun, { job }
 }
 
 async function planOf(
-  { folder, loaded: { job } }: DryRunOptions,
-  { record, data, sizes }: { readonly record: JobRecord; readonly data: JobData; readonly sizes: Sizes },
+  { folder }: DryRunOptions,
+  { job, record, data, sizes }: IndexedJob & { readonly record: JobRecord; readonly sizes: Sizes },
 ): Promise<Plan> {
   const spec = trainedSpecOf(record);
   const parameters = parameterSizes(spec, record);

@@ -10,8 +10,11 @@ import { writeWhole } from '../../data/whole-file.ts';
 import { asShort } from '../../host/log.ts';
 import { onTetherLost } from '../../host/tether.ts';
 import { type LoadedJob, loadJob } from '../../job/load-job.ts';
+import type { Job } from '../../job/schema.ts';
+import { settledAs } from '../../job/settle-records.ts';
 import type { Sizes } from '../../roles/launcher/wanted-sizes.ts';
-import { checkFirstRecords, type JobData, loadJobData } from '../../roles/master/dataset.ts';
+import { checkFirstRecords, type JobData } from '../../roles/master/dataset.ts';
+import { type IndexedJob, indexJob } from '../../roles/master/index-job.ts';
 import { refuseChangedData } from '../../roles/master/publish-job.ts';
 import { refuseDifferences, standingOf } from '../../roles/master/standing.ts';
 import { defaultChroot, keysOf } from '../../store/keys.ts';
@@ -134,7 +137,8 @@ may use the folder of a job; to follow the run from another terminal, use --atta
     const working = await WorkingFolder.open(host, folder, loaded.job.name);
     try {
       // Before the store is created: a run whose data is refused leaves no job behind.
-      const indexed = flags.store === undefined && !hasStore(folder) ? await this.indexData(host, loaded) : undefined;
+      const indexed =
+        flags.store === undefined && !hasStore(folder) ? await this.indexData(host, loaded, undefined) : undefined;
       const code = await this.withStore(parts, (run) => this.start(run, working, indexed));
       working.ended(code);
       return code;
@@ -150,7 +154,7 @@ may use the folder of a job; to follow the run from another terminal, use --atta
     const { flags } = this;
     const { host, loaded, folder } = parts;
     const show = async (run: Omit<ClusterRun, 'store'> & { readonly store: Store | undefined }): Promise<ExitCode> => {
-      const loadData = () => this.indexData(host, loaded);
+      const loadData = (published: Job | undefined) => this.indexData(host, loaded, published);
       const asking = { isAgreed: flags.yes, canAsk: !flags.json && canAsk() };
       const would = await dryRun({ ...run, ...asking, isFresh: flags.fresh, loadData });
       this.output(would, () => dryRunText(would));
@@ -183,7 +187,7 @@ may use the folder of a job; to follow the run from another terminal, use --atta
   }
 
   /** Everything that may refuse the run comes before anything is deleted, rewritten or started. */
-  private async start(run: ClusterRun, working: WorkingFolder, indexed: JobData | undefined): Promise<ExitCode> {
+  private async start(run: ClusterRun, working: WorkingFolder, indexed: IndexedJob | undefined): Promise<ExitCode> {
     const { host, loaded } = run;
     const standing = this.flags.fresh ? undefined : await standingOf(run, loaded.job);
     if (standing?.kind === 'ended') {
@@ -194,9 +198,10 @@ may use the folder of a job; to follow the run from another terminal, use --atta
       }
       return this.showEnd(standing.end, run);
     }
-    const data = indexed ?? (await this.indexData(host, loaded));
+    const record = standing !== undefined && standing.kind !== 'new' ? standing.record : undefined;
+    const { job, data } = indexed ?? (await this.indexData(host, loaded, record?.job));
     if (standing?.kind === 'unfinished') await this.showResume(run, standing.record);
-    if (standing !== undefined && standing.kind !== 'new') refuseChangedData(standing.record, data);
+    if (record !== undefined) refuseChangedData(record, data);
     // A job that cannot save would find out at its end.
     checkWritable(resolve(loaded.job.checkpoint.dir ?? join(run.folder, 'checkpoints')));
     if (this.flags.fresh) await this.startOver(run);
@@ -208,7 +213,7 @@ may use the folder of a job; to follow the run from another terminal, use --atta
       await untilAllHaveExited(resetOptions(run));
       await continueJob(run, loaded.job, data);
     }
-    const record = standing !== undefined && standing.kind !== 'new' ? standing.record : undefined;
+    if (record === undefined) logTasks(host, job, data);
     const log = { level: this.flags['log-level'], identity: this.identity, logBytes: run.logBytes };
     return this.train({ ...run, host: await working.startLog(host, log) }, record);
   }
@@ -264,13 +269,14 @@ may use the folder of a job; to follow the run from another terminal, use --atta
   }
 
   /** Before any process is started, so that missing or broken data is reported at once. */
-  private async indexData(host: Host, { job, dataDir }: LoadedJob): Promise<JobData> {
+  private async indexData(host: Host, { job, dataDir }: LoadedJob, published: Job | undefined): Promise<IndexedJob> {
     const progress = this.progress('indexing');
     try {
       const cacheFolder = resolve(this.flags['cache-dir']);
       const place = { host, folder: dataDir, cacheFolder, corruptChunks: job.data.corruptChunks };
-      await checkFirstRecords(place, job);
-      return await loadJobData(place, job);
+      const known = published === undefined ? job : settledAs(published, job);
+      await checkFirstRecords(place, known);
+      return await indexJob(place, known);
     } finally {
       progress.end();
     }
@@ -347,6 +353,15 @@ may use the folder of a job; to follow the run from another terminal, use --atta
     const curve = await readCurve(run, process.stdout.columns);
     if (curve !== undefined) this.say(curve);
   }
+}
+
+/** Shows the tasks of a new job: the number of records per task may be paddlet's choice. */
+function logTasks({ log }: Host, { data: { recordsPerTask } }: Job, { train }: JobData): void {
+  log.info('the training data is cut into tasks', {
+    records: train.index.records,
+    tasks: train.tasks.length,
+    recordsPerTask,
+  });
 }
 
 /** File name of the copy of a job file that came from a pipe: masters read it again. */

@@ -8,7 +8,7 @@ import { recordsOfTask } from '../../core/shard/push-plan.ts';
 import { refuseAbsent, refuseUntrained } from '../../data/absent-columns.ts';
 import { refuseBadStart } from '../../data/first-records.ts';
 import { formatOf } from '../../data/formats/registry.ts';
-import type { Selected } from '../../data/index-builder.ts';
+import type { IndexRequest, Selected } from '../../data/index-builder.ts';
 import { loadOrBuildIndex } from '../../data/index-file.ts';
 import type { LabelRule } from '../../data/labels.ts';
 import { type LabelledRecords, refuseOneLabel } from '../../data/one-label.ts';
@@ -16,7 +16,7 @@ import type { DataPlace } from '../../data/place.ts';
 import type { Selection } from '../../data/selection.ts';
 import type { Chunk, DataIndex, IndexedFile } from '../../data/source.ts';
 import { cutTasks } from '../../data/tasks.ts';
-import { columnSpecOf, type Job, selectionOf } from '../../job/schema.ts';
+import { columnSpecOf, type Job, type RequestedJob, selectionOf } from '../../job/schema.ts';
 import { taskOf } from '../../model/registry.ts';
 
 /** What a kernel takes as their number. */
@@ -99,12 +99,14 @@ function refuseOtherWidth(job: Job, train: DataFacts, { index }: Dataset): void 
  * A look at the first records of the training and test files. Throws `TooManyBadRecords` if the job is certain to fail
  * because of them, `DataMissing`, `DataInvalid`.
  */
-export async function checkFirstRecords(place: DataPlace, job: Job): Promise<void> {
-  const { data, tasks } = job;
+export async function checkFirstRecords(place: DataPlace, job: RequestedJob): Promise<void> {
+  const { data, tasks, training } = job;
   // Tasks that fail may be left out.
   const labels = widestRule(job);
   if (tasks.maxDiscarded > 0 || labels.task === 'multiclass') return;
-  const { format, recordsPerTask, maxBadRecords } = data;
+  const { format, maxBadRecords } = data;
+  // A task whose size is still to be chosen has at least a batch.
+  const recordsPerTask = data.recordsPerTask === 'auto' ? training.batchSize : data.recordsPerTask;
   const facts = { format, recordsPerTask, maxBadRecords, columns: columnSpecOf(job) };
   for (const what of [data.train, data.test]) {
     const isSelected = what === data.train && selectionOf(job, 'train') !== undefined;
@@ -113,19 +115,33 @@ export async function checkFirstRecords(place: DataPlace, job: Job): Promise<voi
 }
 
 /** What is left out of the files of a job, for their index. */
-export function selectedOf(job: Job, part: Selection['part']): Selected | undefined {
+export function selectedOf(job: RequestedJob, part: Selection['part']): Selected | undefined {
   const selection = selectionOf(job, part);
   return selection && { selection, labels: widestRule(job) };
 }
 
 /** The labels that the model takes, as far as the index can know: how many classes there are follows from it. */
-export function widestRule({ model, data }: Job): LabelRule {
+export function widestRule({ model, data }: RequestedJob): LabelRule {
   const task = taskOf(model);
   const weights = data.labelWeights ? { mayHaveWeight: true } : {};
   return task === 'multiclass' ? { task, classes: ANY_CLASSES, ...weights } : { task, ...weights };
 }
 
-/** `part`: of the job's own files; without it all records of the files. */
+/** `part`: which records of the job's own files; without it, all records of the files. */
+export const indexRequestOf = (
+  job: RequestedJob,
+  what: readonly string[],
+  labels: readonly string[],
+  part?: Selection['part'],
+): Omit<IndexRequest, 'recordsPerTask'> => ({
+  what,
+  format: job.data.format,
+  columns: columnSpecOf(job),
+  selected: part && selectedOf(job, part),
+  ...(labels.length === 0 ? {} : { labels }),
+});
+
+/** `part`: as for `indexRequestOf`. */
 export async function loadDataset(
   place: DataPlace,
   job: Job,
@@ -133,15 +149,8 @@ export async function loadDataset(
   labels: readonly string[],
   part?: Selection['part'],
 ): Promise<Dataset> {
-  const { format, recordsPerTask } = job.data;
-  const index = await loadOrBuildIndex(place, {
-    what,
-    format,
-    recordsPerTask,
-    columns: columnSpecOf(job),
-    selected: part && selectedOf(job, part),
-    ...(labels.length === 0 ? {} : { labels }),
-  });
+  const { recordsPerTask } = job.data;
+  const index = await loadOrBuildIndex(place, { ...indexRequestOf(job, what, labels, part), recordsPerTask });
   const tasks = cutTasks(index, recordsPerTask);
   const taskRecords = Uint32Array.from(tasks, (chunks) => chunks.reduce((sum, chunk) => sum + chunk.records, 0));
   const planned = (task: number): number => recordsOfTask({ records: index.records, recordsPerTask }, task);

@@ -3,7 +3,7 @@ import type { Clock } from '../../base/seams.ts';
 import type { RoleContext } from '../../cluster/context.ts';
 import type { DirectingInfo, HookInfo, MasterInfo, TrainingInfo } from '../../cluster/info.ts';
 import { processInfo } from '../../cluster/process-info.ts';
-import type { Job } from '../../job/schema.ts';
+import type { RequestedJob } from '../../job/schema.ts';
 import { type PserverCounts, registerMasterMetrics } from './metrics.ts';
 import { type MasterState, waitReason } from './state.ts';
 import type { EndedPass } from './training.ts';
@@ -24,7 +24,7 @@ export interface MasterInfoSource {
 
 export function createMasterInfo(
   context: RoleContext,
-  job: Job,
+  job: RequestedJob,
   state: () => MasterState | undefined,
 ): MasterInfoSource {
   let waiting = 'the store';

@@ -18,12 +18,13 @@ import type { StartCommand } from '../../cluster/job/start-command.ts';
 import { listen, type Page } from '../../cluster/listen.ts';
 import { type HeldLease, holdLease, lossOf, retryStore } from '../../cluster/ownership.ts';
 import type { DataPlace } from '../../data/place.ts';
-import type { Job } from '../../job/schema.ts';
+import type { RequestedJob } from '../../job/schema.ts';
+import { settledAs } from '../../job/settle-records.ts';
 import { isPeerOfOtherVersion } from '../../protocol/websocket/version.ts';
 import { type Fence, fencedTxn } from '../../store/fence.ts';
 import type { KeptJob, ModelKeeper } from './best/model-keeper.ts';
-import { type JobData, loadJobData } from './dataset.ts';
 import { directJob } from './direct-job.ts';
+import { type IndexedJob, indexJob } from './index-job.ts';
 import { createMasterInfo, type MasterInfoSource } from './info.ts';
 import { type LockClaim, takeLock } from './lock.ts';
 import { type PublishedJob, type PublishOptions, publishJob } from './publish-job.ts';
@@ -32,7 +33,7 @@ import { type Standing, standingOfMaster } from './standing.ts';
 import type { MasterState } from './state.ts';
 
 export interface MasterOptions {
-  readonly job: Job;
+  readonly job: RequestedJob;
   readonly dataDir: string;
   readonly cacheDir: string;
   /** Where checkpoints are when the job does not say. */
@@ -142,8 +143,9 @@ async function act(context: RoleContext, options: MasterOptions, acting: Acting)
   };
   const stopSignal = AbortSignal.any([watch.stopSignal, lease.lost]);
   info.waits('the data to be indexed');
-  const loadData = (): Promise<JobData> => loadJobData(place, job);
-  const publish = { context, fence, job, dataDir, loadData, standing, stopSignal };
+  const known = standing.kind === 'new' ? job : settledAs(standing.record.job, job);
+  const loadData = (): Promise<IndexedJob> => indexJob(place, known);
+  const publish = { context, fence, dataDir, loadData, standing, stopSignal };
   const published = await publishUnlessEnded(publish, watch);
   if (published === undefined || watch.stopRequested()) return watch.end();
   const { record, data } = published;

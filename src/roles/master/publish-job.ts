@@ -28,15 +28,15 @@ import { rowBytes, rowLayout } from '../../tensor/stored-tables.ts';
 import { checkModel } from './check-model.ts';
 import { checkTables } from './check-tables.ts';
 import { type Dataset, factsOf, type JobData, labelledRecords, trainFactsOf } from './dataset.ts';
+import type { IndexedJob } from './index-job.ts';
 import { raisePasses } from './raise-passes.ts';
 import type { Standing } from './standing.ts';
 
 export interface PublishOptions {
   readonly context: RoleContext;
   readonly fence: Fence;
-  readonly job: Job;
   readonly dataDir: string;
-  readonly loadData: () => Promise<JobData>;
+  readonly loadData: () => Promise<IndexedJob>;
   /** The state of the job that this master found under the lock. */
   readonly standing: Exclude<Standing, { readonly kind: 'ended' }>;
   /** Ends waiting for the pservers of a job that is to have more passes. */
@@ -50,9 +50,9 @@ export interface PublishedJob {
 
 /** `DataChanged` when the data is not what the job started with. */
 export async function publishJob(options: PublishOptions): Promise<PublishedJob> {
-  const { context, job, standing } = options;
+  const { context, dataDir, standing } = options;
   const { store, keys } = context;
-  const data = await options.loadData();
+  const { job, data } = await options.loadData();
   warnOfOddities(context, job, data);
   if (standing.kind !== 'new') {
     const { record } = standing;
@@ -60,7 +60,7 @@ export async function publishJob(options: PublishOptions): Promise<PublishedJob>
     if (standing.kind === 'unfinished') return { record, data };
     return { record: await raisePasses({ ...options, record, passes: job.training.passes }), data };
   }
-  const record = await newRecord(options, data);
+  const record = await newRecord({ context, job, dataDir }, data);
   const value = publishable(keys.job, record);
   await retryStore(context, () =>
     fencedTxn(store, options.fence, {
@@ -78,13 +78,15 @@ export async function publishJob(options: PublishOptions): Promise<PublishedJob>
   const published = await retryStore(context, () => readJobRecord(store, keys));
   if (published?.id !== record.id)
     throw new PaddletError('JobConflict', `another job was published at ${keys.job} at the same time`);
-  context.host.log.info(`published job ${job.name}`, { jobId: record.id, tasks: record.train.tasks });
+  const { recordsPerTask } = job.data;
+  context.host.log.info(`published job ${job.name}`, { jobId: record.id, tasks: record.train.tasks, recordsPerTask });
   return { record, data };
 }
 
 /** What is asked of a job that is new. */
-interface NewJob extends Pick<PublishOptions, 'job' | 'dataDir'> {
+interface NewJob extends Pick<PublishOptions, 'dataDir'> {
   readonly context: Pick<RoleContext, 'host' | 'makeModel'>;
+  readonly job: Job;
 }
 
 /** The record that a new job gets. Throws what a master would refuse it with; writes nothing. */

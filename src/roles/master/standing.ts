@@ -5,7 +5,8 @@ import { type JobRecord, parseJobRecord, recordIn } from '../../cluster/job/job-
 import { type JobEnd, parseJobEnd } from '../../cluster/job/job-watch.ts';
 import { retryStore } from '../../cluster/ownership.ts';
 import { diffJobs, type JobDifference } from '../../job/diff-jobs.ts';
-import type { Job } from '../../job/schema.ts';
+import type { Job, RequestedJob } from '../../job/schema.ts';
+import { settledAs } from '../../job/settle-records.ts';
 
 export type Standing = {
   /** `modRevision` of `/result`; 0n without one. */
@@ -15,26 +16,26 @@ export type Standing = {
   /** The same job, unfinished. */
   | { readonly kind: 'unfinished'; readonly record: JobRecord }
   /** The same job, which has ended. */
-  | { readonly kind: 'ended'; readonly end: JobEnd }
+  | { readonly kind: 'ended'; readonly end: JobEnd; readonly record: JobRecord }
   /** The same job with more passes: it is to be continued, finished or not. */
   | { readonly kind: 'continued'; readonly record: JobRecord }
 );
 
 /** How a master asks: the number of pservers changes while masters run, and `/ps_desired` says what it is. */
-export const standingOfMaster = (context: StoreContext, job: Job): Promise<Standing> =>
+export const standingOfMaster = (context: StoreContext, job: RequestedJob): Promise<Standing> =>
   find(context, job, () => [...FREE, PSERVERS]);
 
 /**
  * Throws `JobConflict` when the job in the store has other settings than only fewer passes. A job file need not follow
  * `paddlet resize` and `paddlet restore`: it may have the number of pservers of the start.
  */
-export const standingOf = (context: StoreContext, job: Job): Promise<Standing> =>
+export const standingOf = (context: StoreContext, job: RequestedJob): Promise<Standing> =>
   find(context, job, (published) => (job.cluster.pservers === published ? [...FREE, PSERVERS] : FREE));
 
 /** `freeOf`: the fields that may differ, for the number of pservers that the job was published with. */
 async function find(
   context: StoreContext,
-  job: Job,
+  job: RequestedJob,
   freeOf: (published: number) => readonly string[],
 ): Promise<Standing> {
   const { store, keys } = context;
@@ -48,12 +49,12 @@ async function find(
   const { pservers: published } = parseJobRecord(keys.job, results[0]!.value).job.cluster;
   const wanted = compare(record.job, job, { end, free: freeOf(published) });
   if (wanted === 'morePasses') return { kind: 'continued', record, resultRevision };
-  if (end !== undefined) return { kind: 'ended', end, resultRevision };
+  if (end !== undefined) return { kind: 'ended', end, record, resultRevision };
   return { kind: 'unfinished', record, resultRevision };
 }
 
 /** Throws `JobConflict` when they differ, in the number of passes too; not in sizes, which change while a job runs. */
-export function refuseDifferences(before: Job, now: Job): void {
+export function refuseDifferences(before: Job, now: RequestedJob): void {
   const differences = differencesOf(before, now, [...FREE, PSERVERS]);
   if (differences.length > 0) throw conflict(before, differences, undefined);
 }
@@ -62,8 +63,9 @@ const PSERVERS = 'cluster.pservers';
 /** How many trainers a launcher starts is not part of the job: they come and go at any time. */
 const FREE: readonly string[] = ['cluster.trainers'];
 
-const differencesOf = (before: Job, now: Job, free: readonly string[]): JobDifference[] =>
-  diffJobs(before, now).filter(({ field }) => !free.includes(field));
+/** A file that says `auto` agrees with any number of records per task. */
+const differencesOf = (before: Job, now: RequestedJob, free: readonly string[]): JobDifference[] =>
+  diffJobs(before, settledAs(before, now)).filter(({ field }) => !free.includes(field));
 
 interface Compared {
   readonly end: JobEnd | undefined;
@@ -71,7 +73,7 @@ interface Compared {
   readonly free: readonly string[];
 }
 
-function compare(before: Job, now: Job, { end, free }: Compared): 'same' | 'morePasses' {
+function compare(before: Job, now: RequestedJob, { end, free }: Compared): 'same' | 'morePasses' {
   const differences = differencesOf(before, now, free);
   if (differences.length === 0) return 'same';
   const isRaised = now.training.passes > before.training.passes;

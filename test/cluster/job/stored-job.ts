@@ -2,7 +2,8 @@
 import { batchPlanId, JOB_RECORD_VERSION, type JobRecord, unitsOf } from '../../../src/cluster/job/job-record.ts';
 import type { JobResult } from '../../../src/cluster/job/job-result.ts';
 import { parseJobFile } from '../../../src/job/load-job.ts';
-import type { Job } from '../../../src/job/schema.ts';
+import type { Job, RequestedJob } from '../../../src/job/schema.ts';
+import { settleRecords } from '../../../src/job/settle-records.ts';
 import type { Keys } from '../../../src/store/keys.ts';
 import type { Op } from '../../../src/store/store.ts';
 
@@ -23,17 +24,22 @@ export interface JobOptions {
 }
 
 export const aJob = ({ passes = 2, mode = 'async', pservers = 2, ...others }: JobOptions = {}): Job =>
-  parseJobFile(
-    'job.yaml',
-    JSON.stringify({
-      name: 'test',
-      data: { train: 'train.libsvm', format: 'libsvm', ...others.data },
-      model: others.model ?? { type: 'lr' },
-      tables: others.tables,
-      training: { passes, mode, ...others.training },
-      cluster: { pservers, shards: 8, leaseTtl: '2s', ...others.cluster },
-    }),
+  asPublished(
+    parseJobFile(
+      'job.yaml',
+      JSON.stringify({
+        name: 'test',
+        data: { train: 'train.libsvm', format: 'libsvm', ...others.data },
+        model: others.model ?? { type: 'lr' },
+        tables: others.tables,
+        training: { passes, mode, ...others.training },
+        cluster: { pservers, shards: 8, leaseTtl: '2s', ...others.cluster },
+      }),
+    ),
   );
+
+/** The job as it is published; a file that leaves it to paddlet gets 1000 records per task. */
+export const asPublished = (job: RequestedJob): Job => settleRecords(job, 1000);
 
 const DIGEST = '0'.repeat(64);
 
@@ -44,17 +50,20 @@ export interface RecordOptions {
   readonly train?: Partial<JobRecord['train']>;
 }
 
-export const recordOf = (job: Job, { train, ...others }: RecordOptions = {}): JobRecord => ({
-  version: JOB_RECORD_VERSION,
-  id: '6f8d2c1a-0000-4000-8000-00000000000a',
-  created: 1,
-  dataDir: '/data',
-  batchPlanId: batchPlanId(job, DIGEST),
-  train: { records: 3, tasks: 1, featureBound: '4', labelBound: 2, fieldBound: 0, digest: DIGEST, ...train },
-  units: unitsOf(job),
-  ...others,
-  job,
-});
+export const recordOf = (requested: RequestedJob, { train, ...others }: RecordOptions = {}): JobRecord => {
+  const job = asPublished(requested);
+  return {
+    version: JOB_RECORD_VERSION,
+    id: '6f8d2c1a-0000-4000-8000-00000000000a',
+    created: 1,
+    dataDir: '/data',
+    batchPlanId: batchPlanId(job, DIGEST),
+    train: { records: 3, tasks: 1, featureBound: '4', labelBound: 2, fieldBound: 0, digest: DIGEST, ...train },
+    units: unitsOf(job),
+    ...others,
+    job,
+  };
+};
 
 /** Puts the job as the first master does. */
 export const publishing = (keys: Keys, record: JobRecord): Op[] => [

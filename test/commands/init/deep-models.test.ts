@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { createDisk } from '../../../src/host/disk.ts';
 import { loadJob } from '../../../src/job/load-job.ts';
-import type { Job } from '../../../src/job/schema.ts';
+import type { RequestedJob } from '../../../src/job/schema.ts';
 import { cwd, file, imageFiles, paddlet, printed, repeat, types, useFolder } from './printed.ts';
 
 beforeAll(() => {
@@ -45,7 +45,7 @@ beforeAll(() => {
 });
 
 /** As `paddlet run` reads it. */
-async function loaded(text: string): Promise<Job> {
+async function loaded(text: string): Promise<RequestedJob> {
   const path = join(cwd, 'written.yaml');
   writeFileSync(path, text);
   return (await loadJob({ path, sets: [], dataDir: undefined, disk: createDisk() })).job;

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { parseJobFile } from '../../../src/job/load-job.ts';
-import type { Job } from '../../../src/job/schema.ts';
+import type { RequestedJob } from '../../../src/job/schema.ts';
 import { folderOfFile } from '../../folders.ts';
 import { type Ran, runCommand } from '../run-command.ts';
 
@@ -31,11 +31,11 @@ export function imageFiles(): string {
 }
 
 /** The job that `init` prints, and its text. */
-export async function printed(...args: string[]): Promise<{ job: Job; text: string }> {
+export async function printed(...args: string[]): Promise<{ job: RequestedJob; text: string }> {
   const { code, out, err } = await paddlet('init', '--output', '-', ...args);
   expect([code, err]).toEqual([0, expect.stringMatching(/^next: paddlet doctor FILE( .*)?\n/)]);
   return { job: parseJobFile('job', out), text: out };
 }
 
-export const types = (job: Job): Record<string, string> =>
+export const types = (job: RequestedJob): Record<string, string> =>
   Object.fromEntries(job.data.columns?.map(({ name, type }) => [name, type]) ?? []);

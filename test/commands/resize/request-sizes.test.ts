@@ -5,20 +5,22 @@ import { requestSizes } from '../../../src/commands/resize/request-sizes.ts';
 import { parseJobFile } from '../../../src/job/load-job.ts';
 import { keysOf } from '../../../src/store/keys.ts';
 import type { MemoryStoreData } from '../../../src/store/memory-store.ts';
-import { aResult, publishing, recordOf } from '../../cluster/job/stored-job.ts';
+import { aResult, asPublished, publishing, recordOf } from '../../cluster/job/stored-job.ts';
 import { aStore, settled, stateOf, TroubledStore } from '../../roles/master/tasks/service-rig.ts';
 import type { FakeClock } from '../../store/support.ts';
 
 const keys = keysOf('/paddlet/test');
 const jobWith = (cluster: object) =>
-  parseJobFile(
-    'job.yaml',
-    JSON.stringify({
-      name: 'test',
-      data: { train: 'train.libsvm', format: 'libsvm' },
-      model: { type: 'lr' },
-      cluster: { pservers: 2, trainers: 3, shards: 8, ...cluster },
-    }),
+  asPublished(
+    parseJobFile(
+      'job.yaml',
+      JSON.stringify({
+        name: 'test',
+        data: { train: 'train.libsvm', format: 'libsvm' },
+        model: { type: 'lr' },
+        cluster: { pservers: 2, trainers: 3, shards: 8, ...cluster },
+      }),
+    ),
   );
 const job = jobWith({ minPservers: 2, maxPservers: 4, minTrainers: 2, maxTrainers: 5 });
 

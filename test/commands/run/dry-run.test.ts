@@ -66,7 +66,7 @@ test('a new job: its data, work, parameters and processes', async () => {
   const { code, out } = await run('--dry-run', '--trainers', '1');
   expect(code).toBe(0);
   expect(out).toContain('job small would start: the job does not exist yet\n');
-  expect(out).toContain('\ndata        5 records in 1 file: 2 tasks; test: 1 records in 1 file\n');
+  expect(out).toContain('\ndata        5 records in 1 file: 2 tasks of up to 3 records; test: 1 records in 1 file\n');
   expect(out).toContain('\nprocesses   1 master, 2 pservers, 1 trainer\n');
   expect(out).toContain('\n            w, adagrad: at most 7 rows of 16 bytes, 112 bytes\n');
 });

@@ -6,6 +6,7 @@ import { createRandomStream } from '../../../src/data/synth/random-stream.ts';
 import { SYNTH_DEFAULTS, type SynthOptions, writeSynth } from '../../../src/data/synth/synth.ts';
 import { parseJobFile } from '../../../src/job/load-job.ts';
 import { loadDataset } from '../../../src/roles/master/dataset.ts';
+import { asPublished } from '../../cluster/job/stored-job.ts';
 import { testPlace } from '../place.ts';
 
 const SMALL: SynthOptions = { ...SYNTH_DEFAULTS, records: 5000, testRecords: 1000 };
@@ -70,7 +71,7 @@ describe('made data', () => {
     expect(lines.every((line) => /^[01]\t\d+\t\d+\t([0-9a-f]{8})?\t([0-9a-f]{8})?$/.test(line))).toBe(true);
     expect(lines.some((line) => line.endsWith('\t'))).toBe(true);
     expect(report.trainPositives).toBe(lines.filter((line) => line.startsWith('1\t')).length);
-    const job = parseJobFile('job.yaml', readFileSync(join(place.folder, 'job.yaml'), 'utf8'));
+    const job = asPublished(parseJobFile('job.yaml', readFileSync(join(place.folder, 'job.yaml'), 'utf8')));
     const { index } = await loadDataset(place, job, job.data.train, [], 'train');
     expect(index).toMatchObject({ records: 5000, labelBound: 2, statistics: [{ name: 'I1', min: 0, missing: 0 }, {}] });
     // The effect of a number follows its logarithm: those above the mean have clearly more, or fewer, clicks.

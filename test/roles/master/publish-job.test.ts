@@ -4,7 +4,6 @@ import { describe, expect, it } from 'vitest';
 import { JOB_RECORD_VERSION, readJobRecord } from '../../../src/cluster/job/job-record.ts';
 import { noTraits } from '../../../src/data/oddities.ts';
 import type { DataIndex } from '../../../src/data/source.ts';
-import type { JobData } from '../../../src/roles/master/dataset.ts';
 import { publishJob } from '../../../src/roles/master/publish-job.ts';
 import { aJob } from '../../cluster/job/stored-job.ts';
 import { aStore, Master } from './tasks/service-rig.ts';
@@ -23,9 +22,8 @@ function publish(facts: Partial<DataIndex>, job = aJob()) {
   const published = publishJob({
     context,
     fence,
-    job,
     dataDir: '/',
-    loadData: async (): Promise<JobData> => ({ train, test: undefined }),
+    loadData: async () => ({ job, data: { train, test: undefined } }),
     standing: { kind: 'new', resultRevision: 0n },
     stopSignal: new AbortController().signal,
   });

@@ -1,7 +1,7 @@
 /** A job file meets what is in the store: the same job, one with more passes, or another. */
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Job } from '../../../src/job/schema.ts';
-import { standingOf, standingOfMaster } from '../../../src/roles/master/standing.ts';
+import type { Job, RequestedJob } from '../../../src/job/schema.ts';
+import { refuseDifferences, standingOf, standingOfMaster } from '../../../src/roles/master/standing.ts';
 import type { MemoryStoreData } from '../../../src/store/memory-store.ts';
 import type { Op } from '../../../src/store/store.ts';
 import { aJob, aResult, finishing, publishing, recordOf } from '../../cluster/job/stored-job.ts';
@@ -19,7 +19,7 @@ const write = (...then: Op[]): void => void data.txn({ if: [], then });
 const keys = () => process.context.keys;
 const finish = (): void => write(...finishing(keys(), job));
 const fail = (): void => write({ put: keys().result, value: JSON.stringify(FAILED) });
-const standing = (now: Job) => standingOf(process.context, now);
+const standing = (now: RequestedJob) => standingOf(process.context, now);
 const refused = (now: Job) => expect(standing(now)).rejects;
 
 beforeEach(() => {
@@ -133,6 +133,44 @@ describe('the number of pservers, which `paddlet resize` and `paddlet restore` c
       hint: expect.stringContaining('use `paddlet resize --pservers 5`'),
     });
   });
+});
+
+describe('the number of records per task, which paddlet may choose,', () => {
+  const withTasks = (recordsPerTask: RequestedJob['data']['recordsPerTask']): RequestedJob => ({
+    ...job,
+    data: { ...job.data, recordsPerTask },
+  });
+  // The default before there was a choice, and a number that is chosen.
+  const published = [1000, 512];
+
+  it.each(published)('stays what it is if the file says auto: %i', async (recordsPerTask) => {
+    write(...publishing(keys(), recordOf(withTasks(recordsPerTask))));
+    const record = { job: { data: { recordsPerTask } } };
+    expect(await standing(withTasks('auto'))).toMatchObject({ kind: 'unfinished', record });
+    expect(await standing(withTasks(recordsPerTask))).toMatchObject({ kind: 'unfinished', record });
+    expect(await standingOfMaster(process.context, withTasks('auto'))).toMatchObject({ kind: 'unfinished', record });
+    const more = { ...withTasks('auto'), training: { ...job.training, passes: 9 } };
+    expect(await standing(more)).toMatchObject({ kind: 'continued', record });
+    refuseDifferences(withPublished(recordsPerTask), withTasks('auto'));
+    finish();
+    expect(await standing(withTasks('auto'))).toMatchObject({ kind: 'ended', record });
+  });
+
+  it.each(published)('cannot be changed: %i', async (recordsPerTask) => {
+    write(...publishing(keys(), recordOf(withTasks(recordsPerTask))));
+    const message = `job test was started with different settings:\n  data.recordsPerTask: ${recordsPerTask} → 250`;
+    await expect(standing(withTasks(250))).rejects.toMatchObject({ code: 'JobConflict', message });
+    expect(() => refuseDifferences(withPublished(recordsPerTask), withTasks(250))).toThrow(message);
+  });
+
+  it('does not make up for other settings', async () => {
+    write(...publishing(keys(), recordOf(job)));
+    const other = { ...withTasks('auto'), training: changed.training };
+    const message = 'job test was started with different settings:\n  training.batchSize: 128 → 7';
+    await expect(standing(other)).rejects.toMatchObject({ code: 'JobConflict', message });
+  });
+
+  const withPublished = (recordsPerTask: number): Job => ({ ...job, data: { ...job.data, recordsPerTask } });
 });
 
 describe('another number of pservers than the job has now', () => {

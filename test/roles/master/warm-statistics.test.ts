@@ -61,8 +61,8 @@ async function published(
   };
   const train = { index, tasks: [[]], taskRecords: Uint32Array.of(3), tasksAtOnce: 1 };
   await publishJob({
-    ...{ context, fence, job, dataDir: '/', standing: { kind: 'new', resultRevision: 0n } },
-    loadData: async () => ({ train, test: undefined }),
+    ...{ context, fence, dataDir: '/', standing: { kind: 'new', resultRevision: 0n } },
+    loadData: async () => ({ job, data: { train, test: undefined } }),
     stopSignal: new AbortController().signal,
   });
   return { record: (await readJobRecord(context.store, context.keys))!, warnings };

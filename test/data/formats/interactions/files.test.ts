@@ -3,12 +3,12 @@ import { describe, expect, test } from 'vitest';
 import { categoryId, hash64, vocabularySeed } from '../../../../src/data/columns/hash.ts';
 import { formatOf } from '../../../../src/data/formats/registry.ts';
 import { parseJobFile } from '../../../../src/job/load-job.ts';
-import { columnSpecOf, type Job } from '../../../../src/job/schema.ts';
+import { columnSpecOf, type RequestedJob } from '../../../../src/job/schema.ts';
 import { NO_GROUP } from '../../../../src/model/model.ts';
 import { placeWith, recordsOf } from '../csv/read-files.ts';
 import { readForward } from '../forward-records.ts';
 
-const jobOf = (data = ''): Job =>
+const jobOf = (data = ''): RequestedJob =>
   parseJobFile('job', `name: a\nmodel: { type: fm }\ndata: { format: interactions, train: x, ${data} }`);
 
 const RATED = 'columns: { user: category, item: category, rating: { type: label, positive: ["5"] } }';

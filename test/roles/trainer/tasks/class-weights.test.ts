@@ -11,7 +11,7 @@ import type { TaskRecords } from '../../../../src/data/source.ts';
 import { columnSpecOf, type Job, jobFileSchema, resolveJob } from '../../../../src/job/schema.ts';
 import { loadDataset, taskChunks, trainFactsOf } from '../../../../src/roles/master/dataset.ts';
 import { openTaskFiles } from '../../../../src/roles/trainer/tasks/task-files.ts';
-import { recordOf } from '../../../cluster/job/stored-job.ts';
+import { asPublished, recordOf } from '../../../cluster/job/stored-job.ts';
 import { shown } from '../../../data/parsed/compare.ts';
 import { type TestPlace, testPlace } from '../../../data/place.ts';
 
@@ -54,11 +54,13 @@ function write(place: TestPlace, { line, header }: Format, weightOf?: (record: n
 }
 
 const jobOf = (format: Format, training: object = {}, data: object = {}): Job =>
-  resolveJob(
-    jobFileSchema.parse({
-      ...{ name: 'weighted', model: format.model, training: { batchSize: BATCH, ...training } },
-      data: { train: 'a.txt', recordsPerTask: RECORDS, ...format.data, ...data },
-    }),
+  asPublished(
+    resolveJob(
+      jobFileSchema.parse({
+        ...{ name: 'weighted', model: format.model, training: { batchSize: BATCH, ...training } },
+        data: { train: 'a.txt', recordsPerTask: RECORDS, ...format.data, ...data },
+      }),
+    ),
   );
 
 /** The one task of the job, as a trainer reads it. */

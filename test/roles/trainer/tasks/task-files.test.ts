@@ -11,7 +11,7 @@ import { jobFileSchema, resolveJob } from '../../../../src/job/schema.ts';
 import type { TaskChunks } from '../../../../src/protocol/messages/all-messages.ts';
 import { loadDataset, taskChunks, trainFactsOf } from '../../../../src/roles/master/dataset.ts';
 import { openTaskFiles } from '../../../../src/roles/trainer/tasks/task-files.ts';
-import { recordOf } from '../../../cluster/job/stored-job.ts';
+import { asPublished, recordOf } from '../../../cluster/job/stored-job.ts';
 import { testPlace } from '../../../data/place.ts';
 
 const real = testPlace();
@@ -59,7 +59,9 @@ test('tasks of the same file open it once; another file closes it', async () => 
 
 test('features have their fields where the model reads them, of text and of columns', async () => {
   const fieldsIn = async (data: object, type: string): Promise<unknown> => {
-    const job = resolveJob(jobFileSchema.parse({ name: 'f', data: { train: 'f.txt', ...data }, model: { type } }));
+    const job = asPublished(
+      resolveJob(jobFileSchema.parse({ name: 'f', data: { train: 'f.txt', ...data }, model: { type } })),
+    );
     const dataset = await loadDataset(real, job, ['f.txt'], [], 'train');
     const record = recordOf(job, { train: trainFactsOf(dataset) });
     const reader = openTaskFiles(real, record, modelOf(record), { batchSize: 2, part: 'train' });

@@ -1,0 +1,65 @@
+/** `data.recordsPerTask: auto`. */
+import { describe, expect, test } from 'vitest';
+import { LIMITS } from '../../src/base/limits.ts';
+import { recordsPerLargeTask, recordsPerTaskFor } from '../../src/data/records-per-task.ts';
+import * as fc from '../properties.ts';
+
+test.each([
+  // a9a and Adult with the batches of their examples, then MNIST in sync mode.
+  [32_561, 128, 8, 512],
+  [32_561, 16, 8, 512],
+  [60_000, 16, 8, 944],
+  [200_000, 128, 8, 3200],
+  // From here on a pass has many tasks of the usual size.
+  [524_288, 128, 8, 8192],
+  [45_840_617, 128, 8, 8192],
+  // Always whole batches, and eight of them if there are enough records.
+  [45_840_617, 1000, 8, 9000],
+  [45_840_617, 4096, 8, 32_768],
+  [600_000, 4096, 8, 12_288],
+  // Never less than a batch, even if that is all.
+  [5, 128, 8, 128],
+  [1, 1, 8, 1],
+  [1_000, 1, 8, 16],
+  // More lanes want more tasks.
+  [200_000, 128, 64, 512],
+  [200_000, 128, 1, 8192],
+  // As many tasks as a job can have.
+  [10 ** 12, 128, 8, 100_096],
+])('%i records in batches of %i, %i lanes: %i', (records, batchSize, lanes, expected) => {
+  expect(recordsPerTaskFor({ records, batchSize, lanes })).toBe(expected);
+});
+
+describe('whatever the job', () => {
+  const jobs = fc.record({
+    records: fc.oneof(fc.integer({ min: 1, max: 10_000 }), fc.integer({ min: 1, max: 2 ** 40 })),
+    batchSize: fc.oneof(fc.integer({ min: 1, max: 300 }), fc.integer({ min: 1, max: LIMITS.batchRecords })),
+    lanes: fc.integer({ min: 1, max: LIMITS.lanes }),
+  });
+
+  test('a task is whole batches, and a pass has as many tasks as asked for, but for the rounding', () => {
+    fc.assert(
+      fc.property(jobs, (job) => {
+        const { records, batchSize, lanes } = job;
+        const size = recordsPerTaskFor(job);
+        expect(size).toBeGreaterThan(0);
+        expect(size % batchSize).toBe(0);
+        expect(Math.ceil(records / size)).toBeLessThanOrEqual(LIMITS.tasks);
+        // A batch less would be eight tasks for each lane, unless the number of tasks has reached its limit.
+        if (records / recordsPerLargeTask(job) > LIMITS.tasks) return;
+        expect((size - batchSize) * 8 * lanes).toBeLessThan(records);
+        expect(size).toBeLessThanOrEqual(recordsPerLargeTask(job));
+      }),
+    );
+  });
+
+  test('more records never make smaller tasks', () => {
+    fc.assert(
+      fc.property(jobs, fc.integer({ min: 0, max: 2 ** 40 }), (job, more) => {
+        expect(recordsPerTaskFor({ ...job, records: job.records + more })).toBeGreaterThanOrEqual(
+          recordsPerTaskFor(job),
+        );
+      }),
+    );
+  });
+});
