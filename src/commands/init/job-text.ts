@@ -50,9 +50,8 @@ const SMALL = 5000;
 const MEDIUM = 200_000;
 /** Assumed number of records of a file that was not read to its end. */
 const UNKNOWN = 100_000;
-const TASKS = 50;
-const LEAST_RECORDS = 100;
-const MOST_RECORDS = 10_000;
+/** Tasks of the written batch sizes have fewer records, so that all records of a task may be bad. */
+const MOST_BAD_RECORDS = 10_000;
 const NAME = /[^A-Za-z0-9._-]+/g;
 const NAME_CHARACTERS = 63;
 
@@ -71,7 +70,6 @@ export function jobText(wanted: WantedJob): WrittenJob {
     line(1, 'format', part.format),
     line(1, 'train', train, files === 1 ? undefined : `${look.path} was looked at, of ${files} files`),
     ...(test === undefined ? [] : [line(1, 'test', test)]),
-    line(1, 'recordsPerTask', recordsPerTask(records)),
     ...part.lines,
     modelLine(model, task),
     line(0, 'optimizer', OPTIMIZERS[model]),
@@ -133,12 +131,6 @@ function modelLine(model: NamedModel, task: DataPart['task']): string {
 }
 
 const passesOf = (records: number): number => (records < SMALL ? 30 : records < MEDIUM ? 10 : 3);
-
-/** Enough tasks for some trainers, none of them tiny. */
-function recordsPerTask(records: number): number {
-  const even = Math.ceil(records / TASKS / LEAST_RECORDS) * LEAST_RECORDS;
-  return Math.max(LEAST_RECORDS, Math.min(MOST_RECORDS, even));
-}
 
 /** File names that say nothing about the data. */
 const PLAIN = /^(?:train(?:ing)?|data|part-.*)$/i;
@@ -228,7 +220,7 @@ function tablePart(
   return {
     format: look.form.format,
     lines: [
-      ...(bad ? [line(1, 'maxBadRecords', MOST_RECORDS, looks.flatMap(badReasons)[0])] : []),
+      ...(bad ? [line(1, 'maxBadRecords', MOST_BAD_RECORDS, looks.flatMap(badReasons)[0])] : []),
       ...(test === undefined ? [splitLine(time, look.isWhole && files === 1)] : []),
       ...formLines(look, looks),
       line(1, 'columns', undefined),
@@ -304,7 +296,7 @@ function sparsePart({ test, model: wanted }: WantedJob, look: SparseLook, format
     lines: [
       ...(hasWeights ? [line(1, 'labelWeights', true, 'label:weight')] : []),
       ...(bad.records > 0
-        ? [line(1, 'maxBadRecords', MOST_RECORDS, `line ${bad.first[0]?.line}: ${bad.first[0]?.reason}`)]
+        ? [line(1, 'maxBadRecords', MOST_BAD_RECORDS, `line ${bad.first[0]?.line}: ${bad.first[0]?.reason}`)]
         : []),
       ...(test === undefined ? [splitLine(undefined, true)] : []),
     ],

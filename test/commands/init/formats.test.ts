@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { parquetWriteBuffer } from 'hyparquet-writer';
 import { beforeAll, expect, test } from 'vitest';
 import { lookAsJob } from '../../../src/data/inspection/job-columns.ts';
-import { columnSpecOf, type Job } from '../../../src/job/schema.ts';
+import { columnSpecOf, type RequestedJob } from '../../../src/job/schema.ts';
 import { widestRule } from '../../../src/roles/master/dataset.ts';
 import { chunkOf } from '../../data/bytes/packings/recordio/recordio.ts';
 import { testPlace } from '../../data/place.ts';
@@ -13,7 +13,7 @@ import { cwd, file, paddlet, printed, repeat, types, useFolder } from './printed
 beforeAll(useFolder);
 
 /** Good and bad records of a file, read by a job. */
-async function read(job: Job, path: string): Promise<number[]> {
+async function read(job: RequestedJob, path: string): Promise<number[]> {
   const how = { format: job.data.format, spec: columnSpecOf(job)!, labels: widestRule(job) };
   const { records, bad } = await lookAsJob(testPlace({ folder: cwd }), path, how, {});
   return [records, bad.records];
@@ -70,12 +70,9 @@ test('are the same as of CSV, and read all records', async () => {
   expect(await read(csv.job, 'rows.csv')).toEqual(read600);
   for (const format of ['jsonl', 'parquet'] as const) {
     const { job, text } = await printed('--data', `rows.${format}`);
-    const { columns, dialect, split, recordsPerTask, ...data } = job.data;
+    const { columns, dialect, split, ...data } = job.data;
     expect(data).toMatchObject({ format, train: [`rows.${format}`], maxBadRecords: 0 });
-    expect({ split, recordsPerTask }).toEqual({
-      split: csv.job.data.split,
-      recordsPerTask: csv.job.data.recordsPerTask,
-    });
+    expect(split).toEqual(csv.job.data.split);
     expect(columns).toEqual(csv.job.data.columns?.filter(({ type }) => type !== 'ignore'));
     expect(dialect?.missing).toEqual(['', 'NA']);
     expect({ name: job.name, model: job.model }).toEqual({ name: 'rows', model: csv.job.model });

@@ -4,8 +4,9 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { lookAsJob } from '../../../src/data/inspection/job-columns.ts';
+import { recordsPerLargeTask } from '../../../src/data/records-per-task.ts';
 import { parseJobFile } from '../../../src/job/load-job.ts';
-import { columnSpecOf, type Job } from '../../../src/job/schema.ts';
+import { columnSpecOf, type RequestedJob } from '../../../src/job/schema.ts';
 import { widestRule } from '../../../src/roles/master/dataset.ts';
 import { isRealDataMissing, REAL_DATA, testPlace } from '../../data/place.ts';
 import { cwd, file, imageFiles, paddlet, printed, repeat, types, useFolder } from './printed.ts';
@@ -13,7 +14,7 @@ import { cwd, file, imageFiles, paddlet, printed, repeat, types, useFolder } fro
 beforeAll(useFolder);
 
 /** Bad records of a file, read by a job. */
-async function badOf(job: Job, path: string, folder = cwd): Promise<number> {
+async function badOf(job: RequestedJob, path: string, folder = cwd): Promise<number> {
   const place = testPlace({ folder });
   const look = await lookAsJob(
     place,
@@ -151,7 +152,7 @@ describe('of a table', () => {
     ]);
     const { job } = await printed('--data', 'gaps.csv');
     expect(await badOf(job, 'gaps.csv')).toBe(52);
-    expect(job.data.maxBadRecords).toBeGreaterThanOrEqual(job.data.recordsPerTask);
+    expect(job.data.maxBadRecords).toBeGreaterThanOrEqual(recordsPerLargeTask(job.training));
   });
 });
 
