@@ -16,7 +16,8 @@ import { createHost, ownIdentity } from '../../src/host/host.ts';
 import { THREAD_WORDS } from '../../src/host/thread-words.ts';
 import { startThread } from '../../src/host/threads.ts';
 import { loadJob } from '../../src/job/load-job.ts';
-import { type Dataset, loadJobData, taskChunks, trainFactsOf } from '../../src/roles/master/dataset.ts';
+import { type Dataset, taskChunks, trainFactsOf } from '../../src/roles/master/dataset.ts';
+import { indexJob } from '../../src/roles/master/index-job.ts';
 import { openTaskFiles, readerThreadDataOf } from '../../src/roles/trainer/tasks/task-files.ts';
 import { ENGINE_OPTIONS } from '../build-steps/engine-options.ts';
 import { median } from './figure.ts';
@@ -46,8 +47,9 @@ async function openJob(): Promise<Opened> {
     ...{ records: RECORDS, testRecords: 1, features: 390_000, perRecord: 39, factors: 0, format: 'csv', numbers: 13 },
   });
   const sets = [`data.recordsPerTask=${RECORDS_PER_TASK}`, `training.batchSize=${BATCH}`, 'data.cache=off'];
-  const { job } = await loadJob({ path: join(folder, 'job.yaml'), sets, dataDir: folder, disk: host.disk });
-  const { train: dataset } = await loadJobData(place, job);
+  const loaded = await loadJob({ path: join(folder, 'job.yaml'), sets, dataDir: folder, disk: host.disk });
+  const { job, data } = await indexJob(place, loaded.job);
+  const { train: dataset } = data;
   const train = trainFactsOf(dataset);
   const facts = { created: 0, dataDir: folder, batchPlanId: batchPlanId(job, train.digest), train };
   return {

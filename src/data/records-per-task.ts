@@ -13,7 +13,7 @@ export interface Batches {
 const USUAL_RECORDS = 8192;
 const BATCHES_PER_TASK = 8;
 /** With fewer tasks, some lanes or trainers would be idle for much of a pass. */
-const TASKS_PER_LANE = 8;
+const TASKS_PER_LANE = 4;
 
 export function recordsPerTaskFor({ records, batchSize, lanes }: Batches & { readonly records: number }): number {
   const shared = Math.ceil(records / (TASKS_PER_LANE * lanes));

@@ -6,23 +6,23 @@ import * as fc from '../properties.ts';
 
 test.each([
   // a9a and Adult with the batches of their examples, then MNIST in sync mode.
-  [32_561, 128, 8, 512],
-  [32_561, 16, 8, 512],
-  [60_000, 16, 8, 944],
-  [200_000, 128, 8, 3200],
+  [32_561, 128, 8, 1024],
+  [32_561, 16, 8, 1024],
+  [60_000, 16, 8, 1888],
+  [200_000, 128, 8, 6272],
   // From here on a pass has many tasks of the usual size.
-  [524_288, 128, 8, 8192],
+  [262_144, 128, 8, 8192],
   [45_840_617, 128, 8, 8192],
   // Always whole batches, and eight of them if there are enough records.
   [45_840_617, 1000, 8, 9000],
   [45_840_617, 4096, 8, 32_768],
-  [600_000, 4096, 8, 12_288],
+  [600_000, 4096, 8, 20_480],
   // Never less than a batch, even if that is all.
   [5, 128, 8, 128],
   [1, 1, 8, 1],
-  [1_000, 1, 8, 16],
+  [1_000, 1, 8, 32],
   // More lanes want more tasks.
-  [200_000, 128, 64, 512],
+  [200_000, 128, 64, 896],
   [200_000, 128, 1, 8192],
   // As many tasks as a job can have.
   [10 ** 12, 128, 8, 100_096],
@@ -45,9 +45,9 @@ describe('whatever the job', () => {
         expect(size).toBeGreaterThan(0);
         expect(size % batchSize).toBe(0);
         expect(Math.ceil(records / size)).toBeLessThanOrEqual(LIMITS.tasks);
-        // A batch less would be eight tasks for each lane, unless the number of tasks has reached its limit.
+        // A batch less would be four tasks for each lane, unless the number of tasks has reached its limit.
         if (records / recordsPerLargeTask(job) > LIMITS.tasks) return;
-        expect((size - batchSize) * 8 * lanes).toBeLessThan(records);
+        expect((size - batchSize) * 4 * lanes).toBeLessThan(records);
         expect(size).toBeLessThanOrEqual(recordsPerLargeTask(job));
       }),
     );

@@ -11,15 +11,9 @@ import { keptReader } from '../../../data/readers/kept-reader.ts';
 import type { ReaderThreads } from '../../../data/readers/reader-threads.ts';
 import type { ReaderThreadData, TaskReading } from '../../../data/readers/thread-messages.ts';
 import type { Selection } from '../../../data/selection.ts';
-<<<<<<< HEAD
 import type { IndexedFile, TaskRecords } from '../../../data/source.ts';
 import { createTaskReader } from '../../../data/task-reader.ts';
-import type { Job } from '../../../job/schema.ts';
-=======
-import type { TaskRecords } from '../../../data/source.ts';
-import { createTaskReader, type TaskReader } from '../../../data/task-reader.ts';
 import type { RequestedJob } from '../../../job/schema.ts';
->>>>>>> 4bf600e2 (job: recordsPerTask auto, chosen when a job is published)
 import type { Model } from '../../../model/model.ts';
 import type { TaskChunks } from '../../../protocol/messages/all-messages.ts';
 import { EVALUATION_BATCH } from './evaluate-task.ts';
@@ -46,12 +40,11 @@ export interface TaskFilesOptions {
  * How tasks are kept in the data cache; undefined if the job keeps none. The cache is read-only in a job of one pass,
  * which never reads a task again.
  */
-<<<<<<< HEAD
-export const cacheOptionsOf = ({ data, training }: Job): ParsedCacheOptions | undefined =>
+export const cacheOptionsOf = ({ data, training }: RequestedJob): ParsedCacheOptions | undefined =>
   data.cache === 'off' ? undefined : { bytes: data.cacheBytes, isReadOnly: training.passes === 1 };
 
 /** The cache of a process. */
-export function parsedCacheOf(place: DataPlace, job: Job): ParsedCache | undefined {
+export function parsedCacheOf(place: DataPlace, job: RequestedJob): ParsedCache | undefined {
   const options = cacheOptionsOf(job);
   return options && new ParsedCache(place, options);
 }
@@ -74,12 +67,6 @@ export function readerThreadDataOf(
     cache: cacheOptionsOf(record.job),
   };
 }
-=======
-export const parsedCacheOf = (place: DataPlace, { data, training }: RequestedJob): ParsedCache | undefined =>
-  data.cache === 'off'
-    ? undefined
-    : new ParsedCache(place, { bytes: data.cacheBytes, isReadOnly: training.passes === 1 });
->>>>>>> 4bf600e2 (job: recordsPerTask auto, chosen when a job is published)
 
 export function openTaskFiles(
   place: DataPlace,

@@ -11,6 +11,7 @@ import { ReaderThreads } from '../../../../src/data/readers/reader-threads.ts';
 import type { TaskRecords } from '../../../../src/data/source.ts';
 import { createDisk } from '../../../../src/host/disk.ts';
 import { jobFileSchema, resolveJob } from '../../../../src/job/schema.ts';
+import { settleRecords } from '../../../../src/job/settle-records.ts';
 import { loadDataset, taskChunks, trainFactsOf } from '../../../../src/roles/master/dataset.ts';
 import { openTaskFiles, parsedCacheOf, readerThreadDataOf } from '../../../../src/roles/trainer/tasks/task-files.ts';
 import { recordOf } from '../../../cluster/job/stored-job.ts';
@@ -18,6 +19,7 @@ import { shown } from '../../../data/parsed/compare.ts';
 import { type TestPlace, testPlace } from '../../../data/place.ts';
 
 const BATCH = 3;
+const RECORDS_PER_TASK = 6;
 const closing: (() => Promise<void>)[] = [];
 afterEach(async () => {
   for (const close of closing.splice(0)) await close();
@@ -53,8 +55,9 @@ async function opened(files: Readonly<Record<string, string>>, job: object, trai
   const place = testPlace({ disk: { open } });
   for (const [name, text] of Object.entries(files)) writeFileSync(join(place.folder, name), text);
   const file = { name: 't', model: { type: 'lr' }, training: { batchSize: BATCH, ...training } };
-  const data = { train: Object.keys(files), recordsPerTask: 6, ...job };
-  const resolved = resolveJob(jobFileSchema.parse({ ...file, data }));
+  const data = { train: Object.keys(files), ...job };
+  const requested = resolveJob(jobFileSchema.parse({ ...file, data }));
+  const resolved = settleRecords(requested, RECORDS_PER_TASK);
   const dataset = await loadDataset(place, resolved, Object.keys(files), [], 'train');
   const record = recordOf(resolved, { train: trainFactsOf(dataset) });
   const model = modelOf(record);
