@@ -115,8 +115,7 @@ gzip, zstd and RecordIO. Memory use does not depend on the size of the file. The
       max: 64,
       default: 1,
       helpValue: 'N',
-      description:
-        'Number of threads that read and score records. The output does not depend on the number of threads.',
+      description: 'Number of threads. All threads read and score records. The output does not depend on the number.',
     }),
     strict: Flags.boolean({
       description:

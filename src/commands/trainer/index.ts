@@ -33,7 +33,7 @@ time, in any number. On Ctrl-C, the trainer returns its tasks to the master and 
       min: 1,
       max: LIMITS.trainerThreads,
       helpValue: 'N',
-      description: `Number of threads that read and train. One trains; without another, it also reads. In sync mode, the model is the same for any number. Default: what the machine grants, at most ${LIMITS.trainerThreads}.`,
+      description: `Number of threads. One trains, and the others read; a single thread does both. In sync mode, the model does not depend on the number. Default: what the machine grants, at most ${LIMITS.trainerThreads}.`,
     }),
     ...roleFlags,
   };

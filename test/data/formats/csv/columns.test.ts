@@ -9,6 +9,7 @@ import { loadOrBuildIndex } from '../../../../src/data/index-file.ts';
 import { ParsedCache } from '../../../../src/data/parsed/cache.ts';
 import { parseJobFile } from '../../../../src/job/load-job.ts';
 import { columnSpecOf, parseJob } from '../../../../src/job/schema.ts';
+import { settleRecords } from '../../../../src/job/settle-records.ts';
 import { NO_GROUP } from '../../../../src/model/model.ts';
 import { CSV, category, cross, idsOf, LABEL, list, number } from '../../columns/samples.ts';
 import { shown } from '../../parsed/compare.ts';
@@ -241,7 +242,7 @@ describe('the index', () => {
       'a.yaml',
       'name: a\nmodel: { type: lr }\ndata:\n  format: csv\n  train: a.csv\n  columns:\n    label: label\n    x: number\n    c: { type: category, buckets: 9 }\n    b: { cross: [c, c] }\n',
     );
-    const stored = parseJob(JSON.parse(JSON.stringify(job)));
+    const stored = parseJob(JSON.parse(JSON.stringify(settleRecords(job, 10))));
     const place = placeWith({ 'a.csv': 'label,x,c\n1,1,1\n' });
     const [one, other] = [
       await indexOf(place, { spec: columnSpecOf(job)! }),
