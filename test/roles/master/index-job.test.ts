@@ -24,10 +24,10 @@ it('is that of the file, if the file has one', async () => {
 
 it('is chosen from the records, and tasks have that size', async () => {
   const { job, data } = await indexed('');
-  expect(job.data.recordsPerTask).toBe(16);
-  expect(data.train.tasks).toHaveLength(63);
-  expect(data.train.taskRecords[0]).toBe(16);
-  expect((await indexed(', recordsPerTask: auto', 'batchSize: 2, lanes: 1')).job.data.recordsPerTask).toBe(126);
+  expect(job.data.recordsPerTask).toBe(32);
+  expect(data.train.tasks).toHaveLength(32);
+  expect(data.train.taskRecords[0]).toBe(32);
+  expect((await indexed(', recordsPerTask: auto', 'batchSize: 2, lanes: 1')).job.data.recordsPerTask).toBe(250);
 });
 
 it('does not depend on the number of processes', async () => {
@@ -40,6 +40,6 @@ it('counts only training records, and cuts test records alike', async () => {
   const { job, data } = await indexed(', split: { test: 0.5 }');
   const { records } = data.train.index;
   expect(records).toBeLessThan(600);
-  expect(job.data.recordsPerTask).toBe(Math.ceil(Math.ceil(records / 64) / 2) * 2);
+  expect(job.data.recordsPerTask).toBe(Math.ceil(Math.ceil(records / 32) / 2) * 2);
   expect(data.test?.taskRecords[0]).toBe(job.data.recordsPerTask);
 });
