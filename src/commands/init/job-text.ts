@@ -1,6 +1,7 @@
 /** The job file that `init` writes. Pure. */
 import { PaddletError } from '../../base/errors.ts';
 import { notWritable } from '../../data/appearance.ts';
+import { firstSettings, type RecordFacts } from '../../data/first-settings.ts';
 import { labelColumns } from '../../data/inspection/label.ts';
 import type { Look } from '../../data/inspection/look.ts';
 import type { SparseLook } from '../../data/inspection/sparse.ts';
@@ -43,6 +44,8 @@ interface DataPart {
   readonly format: string;
   readonly model: NamedModel;
   readonly task: 'binary' | 'multiclass' | 'regression';
+  /** Mean sum of the absolute values of a record's features. */
+  readonly meanSum: number;
   readonly summary: string;
 }
 
@@ -63,6 +66,7 @@ export function jobText(wanted: WantedJob): WrittenJob {
   const part = dataPart(wanted);
   const { model, task } = part;
   const name = wanted.name ?? nameOf(train);
+  const { optimizer, ...training } = learning(model, { records, meanSum: part.meanSum });
   const text = [
     `# Written by \`paddlet init\`. A comment explains each guess: correct what is wrong. All fields: paddlet docs job-file.`,
     line(0, 'name', name),
@@ -72,17 +76,30 @@ export function jobText(wanted: WantedJob): WrittenJob {
     ...(test === undefined ? [] : [line(1, 'test', test)]),
     ...part.lines,
     modelLine(model, task),
-    line(0, 'optimizer', OPTIMIZERS[model]),
+    line(0, 'optimizer', optimizer),
     ...tableLines(model),
-    line(0, 'training', { mode: 'async', passes: passesOf(records), batchSize: records < SMALL ? 32 : 128, seed: 1 }),
+    line(0, 'training', { mode: 'async', ...training, seed: 1 }),
     line(0, 'cluster', { pservers: 2, trainers: 2 }, 'processes on this machine'),
   ];
   return { name, text: `${text.join('\n')}\n`, summary: part.summary };
 }
 
+interface Learning {
+  readonly optimizer: object;
+  readonly passes: number;
+  readonly batchSize: number;
+}
+
+function learning(model: NamedModel, facts: RecordFacts): Learning {
+  const { records } = facts;
+  if (model === 'lr' || model === 'fm') {
+    const { learningRate, initialAccumulator, ...training } = firstSettings(model, facts);
+    return { optimizer: { type: 'adagrad', learningRate, initialAccumulator }, ...training };
+  }
+  return { optimizer: OPTIMIZERS[model], passes: passesOf(records), batchSize: records < SMALL ? 32 : 128 };
+}
+
 const OPTIMIZERS = {
-  lr: { type: 'adagrad', learningRate: 0.05 },
-  fm: { type: 'adagrad', learningRate: 0.05 },
   // Its values are normalized, so that gradients are small.
   ffm: { type: 'adagrad', learningRate: 0.1, initialAccumulator: 0.0001 },
   softmax: { type: 'adam', learningRate: 0.01 },
@@ -181,7 +198,7 @@ function dataPart(wanted: WantedJob): DataPart {
         });
       }
       return {
-        ...{ lines: [], format: 'idx', model: model ?? 'softmax', task: 'multiclass' },
+        ...{ lines: [], format: 'idx', model: model ?? 'softmax', task: 'multiclass', meanSum: look.inputs },
         summary: `${model ?? 'softmax'} on ${look.inputs} inputs, ${look.classes.length} classes`,
       };
   }
@@ -229,6 +246,8 @@ function tablePart(
     ],
     model: model.type,
     task: model.task,
+    // A category has the value 1; a number that is normalized is about as large.
+    meanSum: used,
     summary: [
       `${model.type} on ${used} column${used === 1 ? '' : 's'}; label ${name}: ${look.label.why}; ${model.why}`,
       ...unread.slice(0, MOST_UNREAD),
@@ -279,7 +298,7 @@ function sparsePart({ test, model: wanted }: WantedJob, look: SparseLook, format
       hint: 'use --model lr or --model fm, or write the data as libffm or CSV',
     });
   }
-  const { distinctLabels, labels, hasWeights, bad } = look;
+  const { distinctLabels, labels, hasWeights, bad, perRecord, values } = look;
   const isBinary = labels.every(({ label }) => label === 0 || label === 1 || label === -1);
   if (!isBinary && distinctLabels === 2) {
     throw new PaddletError(
@@ -302,6 +321,7 @@ function sparsePart({ test, model: wanted }: WantedJob, look: SparseLook, format
     ],
     model,
     task,
+    meanSum: (perRecord?.mean ?? 1) * Math.hypot(values?.mean ?? 1, values?.deviation ?? 0),
     summary: `${model} on ${look.ids} features; ${isBinary ? 'labels of two classes' : `${distinctLabels} different labels, taken as numbers`}`,
   };
 }

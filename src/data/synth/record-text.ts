@@ -3,6 +3,7 @@
  * Columns have the names that the descriptions of Criteo's logs give them.
  */
 import { mix32 } from '../../base/mix32.ts';
+import { firstSettings } from '../first-settings.ts';
 import type { PlantedOptions, PlantedRecord } from './planted-model.ts';
 
 export const SYNTH_FORMATS = ['libsvm', 'libffm', 'csv', 'tsv', 'jsonl'] as const;
@@ -54,13 +55,15 @@ export function textOf(options: Written): RecordText {
 }
 
 /** A job file; undefined for formats whose job says nothing of columns. */
-export function jobOf(options: Written): string | undefined {
-  const { format, factors } = options;
+export function jobOf(options: Written & { readonly records: number }): string | undefined {
+  const { format, factors, records } = options;
   if (format === 'libsvm' || format === 'libffm') return undefined;
   const columns = namesOf(options).map((name) =>
     name.startsWith('I') ? `    ${name}: { type: number, normalize: log }` : `    ${name}: category`,
   );
   const model = factors === 0 ? '{ type: lr }' : `{ type: fm, factors: ${factors} }`;
+  const type = factors === 0 ? 'lr' : 'fm';
+  const { passes, batchSize, ...adagrad } = firstSettings(type, { records, meanSum: meanSumOf(options) });
   return `# Made by paddlet data synth: the files are in the folder of this job.
 name: synth-log
 data:
@@ -71,8 +74,12 @@ data:
     ${LABEL}: label
 ${columns.join('\n')}
 model: ${model}
-optimizer: { type: adagrad, learningRate: 0.05 }
-training: { passes: 5, batchSize: 128 }
+optimizer: { type: adagrad, learningRate: ${adagrad.learningRate}, initialAccumulator: ${adagrad.initialAccumulator} }
+training: { passes: ${passes}, batchSize: ${batchSize} }
 cluster: { pservers: 2, trainers: 2 }
 `;
 }
+
+/** Of the absolute values of a record's features. Half of the numbers are below the root of the highest one. */
+const meanSumOf = ({ features, perRecord, numbers, missing }: PlantedOptions): number =>
+  perRecord - numbers + (1 - missing) * numbers * (Math.log1p(features / perRecord) / 2);

@@ -213,7 +213,7 @@ test('of many files say that the first one was looked at', async () => {
   }
   const { job, text } = await printed('--data', 'days');
   expect(text).toContain('  train: days # days/1.csv was looked at, of 3 files\n');
-  expect(job.training).toMatchObject({ passes: 10, batchSize: 128 });
+  expect(job.training).toMatchObject({ passes: 3, batchSize: 128 });
   // Later times are in other files.
   expect(job.data.split).toEqual({ test: 0.2 });
 });
