@@ -1,5 +1,5 @@
 /**
- * One pass over a click log that was never read, in one process without a wire: one thread that reads and trains,
+ * A pass over a click log that is parsed again, in one process without a wire: one thread that reads and trains,
  * beside one that trains while others read. `node scripts/bench/reader-threads.ts [RECORDS] [THREADS]`
  */
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -64,7 +64,8 @@ async function secondPass({ record, dataset }: Opened, threads: number): Promise
   const training = new LocalTraining(model, trainedSpecOf(record), record.job.training.seed);
   const data = readerThreadDataOf(place, record, model)!;
   const start = () => startThread(THREAD_WORDS.trainer, data);
-  const readers = new ReaderThreads({ count: threads - 1, bytesBeforeStart: 0, start, log: host.log });
+  const readers =
+    threads === 1 ? undefined : new ReaderThreads({ count: threads - 1, bytesBeforeStart: 0, start, log: host.log });
   const files = openTaskFiles(place, record, model, { batchSize: BATCH, part: 'train', threads: readers });
   const passMs: number[] = [];
   let loss = 0;
@@ -74,7 +75,7 @@ async function secondPass({ record, dataset }: Opened, threads: number): Promise
     loss = 0;
     let next = 0;
     for (let task = 0; task < dataset.tasks.length; task++) {
-      const ahead = readers.running === 0 ? 1 : readers.running + 2;
+      const ahead = readers?.ahead ?? 1;
       while (next < dataset.tasks.length && next <= task + ahead) reading.push(files.read(taskChunks(dataset, next++)));
       const records = await reading.shift()!;
       for (let from = 0; from < records.records; from += BATCH) {
@@ -84,7 +85,7 @@ async function secondPass({ record, dataset }: Opened, threads: number): Promise
     passMs.push(performance.now() - beganMs);
   }
   await files.close();
-  await readers.close();
+  await readers?.close();
   return { ms: passMs.at(-1)!, loss: loss / record.train.records };
 }
 
@@ -104,7 +105,6 @@ try {
       `${threads} thread${threads === 1 ? '' : 's'}  ${median(rates[threads]!).toFixed(0)} k records/s\n`,
     );
   }
-  process.stdout.write(`${JSON.stringify(rates)}\n`);
   const ratios = rates[THREADS]!.map((rate, round) => rate / rates[1]![round]!);
   process.stdout.write(
     `ratio ${median(ratios).toFixed(2)}, best ${Math.max(...ratios).toFixed(2)}; losses ${[...losses].join(', ')}\n`,

@@ -20,7 +20,7 @@ const { values } = parseArgs({
     roles: { type: 'string' },
     passes: { type: 'string' },
     trainers: { type: 'string', default: '3' },
-    /** Of each trainer. */
+    /** Threads of each trainer. */
     threads: { type: 'string', default: '1' },
     pservers: { type: 'string', default: '2' },
     /** With --moves. */

@@ -10,17 +10,17 @@ export interface FirstSettings {
   readonly initialAccumulator: number;
 }
 
-export interface RecordFacts {
+export interface RecordsToLearn {
   /** Training records. */
   readonly records: number;
   /** Mean sum of the absolute values of a record's features: the number of features, if all values are 1. */
   readonly meanSum: number;
 }
 
-/** From fewer records than these, a model learns by heart what is particular to them. */
-const FEW = 5000;
-const MANY = 200_000;
-/** Larger batches hardly save time, and learn less in a pass. */
+/** With fewer records, batches are small, so that a pass has enough of them. With many, one pass is enough. */
+export const FEW = 5000;
+export const MANY = 200_000;
+/** With a larger batch, the model learns less in a pass, and the pass takes almost as long. */
 const BATCH = { ofFew: 32, least: 128, most: 2048 } as const;
 /** Each mini-batch is one step for the ids that are in all of them. */
 const STEPS_PER_PASS = 400;
@@ -29,7 +29,7 @@ const FIRST_STEP = 1.4;
 /** With a larger rate, the vectors of a factorization machine fit rare pairs of ids too closely. */
 const MOST_RATE = { lr: 0.1, fm: 0.05 } as const;
 
-export function firstSettings(model: 'lr' | 'fm', { records, meanSum }: RecordFacts): FirstSettings {
+export function firstSettings(model: 'lr' | 'fm', { records, meanSum }: RecordsToLearn): FirstSettings {
   const batchSize = batchSizeFor(records);
   return {
     passes: records < FEW ? 5 : records < MANY ? 3 : 1,

@@ -16,7 +16,7 @@ const BYTES_BEFORE_START = 32 * 1024 * 1024;
 
 /** `asked`: how many threads the command asks for. */
 export function trainerThreads(asked: number | undefined): TrainerThreads {
-  const sharers = Number(process.env[SHARERS_VARIABLE] ?? 1);
+  const sharers = Number(process.env[SHARERS_VARIABLE]) || 1;
   const granted = Math.floor(grantedThreads() / sharers);
   const count = asked ?? Math.max(1, Math.min(LIMITS.trainerThreads, granted));
   return {

@@ -1,7 +1,7 @@
 /** The job file that `init` writes. Pure. */
 import { PaddletError } from '../../base/errors.ts';
 import { notWritable } from '../../data/appearance.ts';
-import { firstSettings, type RecordFacts } from '../../data/first-settings.ts';
+import { FEW, firstSettings, MANY, type RecordsToLearn } from '../../data/first-settings.ts';
 import { labelColumns } from '../../data/inspection/label.ts';
 import type { Look } from '../../data/inspection/look.ts';
 import type { SparseLook } from '../../data/inspection/sparse.ts';
@@ -49,12 +49,10 @@ interface DataPart {
   readonly summary: string;
 }
 
-const SMALL = 5000;
-const MEDIUM = 200_000;
 /** Assumed number of records of a file that was not read to its end. */
 const UNKNOWN = 100_000;
 /** Tasks of the written batch sizes have fewer records, so that all records of a task may be bad. */
-const MOST_BAD_RECORDS = 10_000;
+const MOST_BAD_RECORDS = 20_000;
 const NAME = /[^A-Za-z0-9._-]+/g;
 const NAME_CHARACTERS = 63;
 
@@ -90,13 +88,13 @@ interface Learning {
   readonly batchSize: number;
 }
 
-function learning(model: NamedModel, facts: RecordFacts): Learning {
+function learning(model: NamedModel, facts: RecordsToLearn): Learning {
   const { records } = facts;
   if (model === 'lr' || model === 'fm') {
     const { learningRate, initialAccumulator, ...training } = firstSettings(model, facts);
     return { optimizer: { type: 'adagrad', learningRate, initialAccumulator }, ...training };
   }
-  return { optimizer: OPTIMIZERS[model], passes: passesOf(records), batchSize: records < SMALL ? 32 : 128 };
+  return { optimizer: OPTIMIZERS[model], passes: passesOf(records), batchSize: records < FEW ? 32 : 128 };
 }
 
 const OPTIMIZERS = {
@@ -147,7 +145,7 @@ function modelLine(model: NamedModel, task: DataPart['task']): string {
   return line(0, 'model', { type: model, ...(task === usual ? {} : { task }), ...factors }, others[model]);
 }
 
-const passesOf = (records: number): number => (records < SMALL ? 30 : records < MEDIUM ? 10 : 3);
+const passesOf = (records: number): number => (records < FEW ? 30 : records < MANY ? 10 : 3);
 
 /** File names that say nothing about the data. */
 const PLAIN = /^(?:train(?:ing)?|data|part-.*)$/i;

@@ -1,7 +1,7 @@
 /** Keeps the reader of the last task open: mostly the next task is of the same files. */
 import type { TaskReader } from '../task-reader.ts';
 
-/** A task is of some files, and each chunk says which of them it is in. */
+/** `F` describes the files of a task; equal descriptions are of the same files. */
 export interface KeptReader<F> {
   /** Calls may overlap. Throws as `run` does; the next call for these files opens them again. */
   use<T>(files: F, run: (reader: TaskReader) => Promise<T>): Promise<T>;

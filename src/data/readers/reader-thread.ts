@@ -44,15 +44,19 @@ export function serveReads(
     }
   }
 
-  async function close(): Promise<void> {
-    await Promise.all(parsing);
-    await Promise.all([readers.train.close(), readers.test.close()]);
-    port.post({ kind: 'closed' });
+  async function close(id: number): Promise<void> {
+    try {
+      await Promise.all(parsing);
+      await Promise.all([readers.train.close(), readers.test.close()]);
+      port.post({ kind: 'closed', id });
+    } catch (error) {
+      port.post({ kind: 'failed', id, error: sentError(error) });
+    }
   }
 
   port.onMessage((message) => {
     if (message.kind === 'close') {
-      void close();
+      void close(message.id);
       return;
     }
     const parsed = parse(message.id, message.task);

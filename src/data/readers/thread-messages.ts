@@ -28,7 +28,7 @@ export interface WantedTask {
 export type ToReaderThread =
   | { readonly kind: 'parse'; readonly id: number; readonly task: WantedTask }
   /** The last message: what was parsed is still written to the cache. */
-  | { readonly kind: 'close' };
+  | { readonly kind: 'close'; readonly id: number };
 
 export type FromReaderThread =
   | { readonly kind: 'parsed'; readonly id: number; readonly block: ParsedBlock }
@@ -39,4 +39,4 @@ export type FromReaderThread =
       readonly message: string;
       readonly facts: Record<string, unknown> | undefined;
     }
-  | { readonly kind: 'closed' };
+  | { readonly kind: 'closed'; readonly id: number };

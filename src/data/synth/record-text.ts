@@ -80,6 +80,9 @@ cluster: { pservers: 2, trainers: 2 }
 `;
 }
 
-/** Of the absolute values of a record's features. Half of the numbers are below the root of the highest one. */
+/**
+ * The mean sum of the absolute values of a record's features. A number counts by its logarithm, on average about half
+ * that of the highest number.
+ */
 const meanSumOf = ({ features, perRecord, numbers, missing }: PlantedOptions): number =>
   perRecord - numbers + (1 - missing) * numbers * (Math.log1p(features / perRecord) / 2);

@@ -172,7 +172,7 @@ function taskLoopOptions(
 }
 
 function readerThreadsOf({ threads, record, model }: Session, place: DataPlace, log: Log): ReaderThreads | undefined {
-  if (threads === undefined) return undefined;
+  if (threads === undefined || threads.readers === 0) return undefined;
   const data = readerThreadDataOf(place, record, model);
   const { readers: count, bytesBeforeStart, start } = threads;
   return data && new ReaderThreads({ count, bytesBeforeStart, start: () => start(data), log });

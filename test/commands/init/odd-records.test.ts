@@ -13,7 +13,7 @@ test('a header between two joined files', async () => {
   file('joined.csv', ['age,town,clicked', ...rows(150), 'age,town,clicked', ...rows(150)]);
   const { job, text } = await printed('--data', 'joined.csv');
   expect(job.model).toMatchObject({ type: 'lr', task: 'binary' });
-  expect(text).toContain('maxBadRecords: 10000 # 1 bad record: line 152: the header of the file again\n');
+  expect(text).toContain('maxBadRecords: 20000 # 1 bad record: line 152: the header of the file again\n');
   const { out } = await paddlet('data', 'inspect', 'joined.csv');
   expect(out).toContain('1 bad record: line 152: the header of the file again.');
 });

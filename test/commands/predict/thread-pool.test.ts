@@ -5,36 +5,17 @@ import { receivedError, sentError } from '../../../src/base/sent-error.ts';
 import type { FromThread, ToThread } from '../../../src/commands/predict/thread-messages.ts';
 import { createThreadPool } from '../../../src/commands/predict/thread-pool.ts';
 import { NO_TALLY, type ScoreClient } from '../../../src/roles/evaluator/score-groups.ts';
+import { FakeThread } from '../../fake-thread.ts';
 
 const { signal } = new AbortController();
 const PART = { bytes: new Uint8Array(3), offset: 0, first: 1 };
 const MADE = { made: new Uint8Array(0), tally: NO_TALLY };
 
-/** A thread that is told what to do by the test. */
-class FakeThread {
-  readonly sent: ToThread[] = [];
-  closed = false;
-  tell: (message: FromThread) => void = () => {};
-  fail: (error: Error) => void = () => {};
-  send(message: unknown): void {
-    this.sent.push(message as ToThread);
-  }
-  onMessage(run: (message: unknown) => void): void {
-    this.tell = run;
-  }
-  onEnd(run: (error: Error) => void): void {
-    this.fail = run;
-  }
-  async close(): Promise<void> {
-    this.closed = true;
-  }
-}
-
 const clientOf = (pull: ScoreClient['pull']): ScoreClient => ({ pull });
 const VALUES = { dense: [Float32Array.of(1)], sparse: [] };
 
 function aPool(count: number) {
-  const threads = Array.from({ length: count }, () => new FakeThread());
+  const threads = Array.from({ length: count }, () => new FakeThread<ToThread, FromThread>());
   return { threads, pool: createThreadPool(threads) };
 }
 
@@ -50,7 +31,7 @@ test('a part goes to the thread that has the fewest', async () => {
   void pool.make(PART, client, signal);
   expect(threads.map(({ sent }) => sent.length)).toEqual([2, 1]);
   await pool.close();
-  expect(threads.map(({ closed }) => closed)).toEqual([true, true]);
+  expect(threads.map(({ isClosed }) => isClosed)).toEqual([true, true]);
 });
 
 test('values are pulled for the thread; a pull that fails fails its part alone, with its own error', async () => {
@@ -62,7 +43,7 @@ test('values are pulled for the thread; a pull that fails fails its part alone, 
     if (pulls === 2) throw gone;
     return VALUES;
   });
-  const [thread] = threads as [FakeThread];
+  const [thread] = threads as [FakeThread<ToThread, FromThread>];
   const parts = [1, 2].map(() => pool.make(PART, client, signal));
   const failed = parts[1]!.catch((error: unknown) => error);
   const [a, b] = thread.sent.map(({ id }) => id);

@@ -6,32 +6,13 @@ import { sentError } from '../../../src/base/sent-error.ts';
 import type { ParsedTask } from '../../../src/data/formats/format.ts';
 import { ReaderThreads } from '../../../src/data/readers/reader-threads.ts';
 import type { FromReaderThread, ToReaderThread, WantedTask } from '../../../src/data/readers/thread-messages.ts';
+import { FakeThread } from '../../fake-thread.ts';
 import { goldenBlock } from '../parsed/golden-block.ts';
 
-/** A thread that is told what to do by the test. */
-class FakeThread implements Thread {
-  readonly sent: Extract<ToReaderThread, { kind: 'parse' }>[] = [];
-  isClosed = false;
-  tell: (message: FromReaderThread) => void = () => {};
-  fail: (error: Error) => void = () => {};
-  send(message: unknown): void {
-    const to = message as ToReaderThread;
-    if (to.kind === 'parse') this.sent.push(to);
-    else this.tell({ kind: 'closed' });
-  }
-  onMessage(run: (message: unknown) => void): void {
-    this.tell = run;
-  }
-  onEnd(run: (error: Error) => void): void {
-    this.fail = run;
-  }
-  async close(): Promise<void> {
-    this.isClosed = true;
-  }
-  parse(at: number): void {
-    this.tell({ kind: 'parsed', id: this.sent[at]!.id, block: goldenBlock().block });
-  }
-}
+type Reader = FakeThread<ToReaderThread, FromReaderThread>;
+
+const parsed = (thread: Reader, at: number): void =>
+  thread.tell({ kind: 'parsed', id: thread.sent[at]!.id, block: goldenBlock().block });
 
 const task = (bytes: number): WantedTask => ({
   part: 'train',
@@ -42,7 +23,7 @@ const HERE = { records: 'here' } as unknown as ParsedTask;
 const here = async (): Promise<ParsedTask> => HERE;
 
 function pool(count: number, bytesBeforeStart = 0) {
-  const threads: FakeThread[] = [];
+  const threads: Reader[] = [];
   const logged: string[] = [];
   const quiet = (): void => {};
   const log = { debug: quiet, info: quiet, warn: (message: string) => void logged.push(message), error: quiet };
@@ -57,12 +38,17 @@ test('the first bytes are read by the process; threads start for what comes then
   const { readers, threads } = pool(2, 100);
   expect(await readers.parse(task(60), here)).toBe(HERE);
   expect(await readers.parse(task(60), here)).toBe(HERE);
-  expect([readers.running, threads.length]).toEqual([0, 0]);
-  const parsed = readers.parse(task(1), here);
-  expect(readers.running).toBe(2);
-  threads[0]!.parse(0);
-  expect((await parsed).block).toEqual(goldenBlock().block);
-  await readers.close();
+  expect([readers.ahead, threads.length]).toEqual([1, 0]);
+  const reading = readers.parse(task(1), here);
+  expect([readers.ahead, threads.length]).toEqual([4, 2]);
+  parsed(threads[0]!, 0);
+  expect((await reading).block).toEqual(goldenBlock().block);
+  const closing = readers.close();
+  for (const thread of threads) {
+    expect([thread.sent.at(-1), thread.isClosed]).toEqual([{ kind: 'close', id: expect.any(Number) }, false]);
+    thread.tell({ kind: 'closed', id: thread.sent.at(-1)!.id });
+  }
+  await closing;
   expect(threads.map(({ isClosed }) => isClosed)).toEqual([true, true]);
 });
 
@@ -80,23 +66,17 @@ test('a task goes to the thread that has the fewest; the process helps with one 
   expect(await all[4]).toBe(HERE);
   void readers.parse(task(1), slowly);
   expect([...threads.map(({ sent }) => sent.length), begun]).toEqual([3, 2, 2]);
-  threads[1]!.parse(0);
-  threads[1]!.parse(1);
+  parsed(threads[1]!, 0);
+  parsed(threads[1]!, 1);
   expect((await all[1])!.records.records).toBe(goldenBlock().block.records);
   void readers.parse(task(1), slowly);
   expect([...threads.map(({ sent }) => sent.length), begun]).toEqual([3, 3, 2]);
 });
 
-test('without threads the process reads all', async () => {
-  const { readers, threads } = pool(0);
-  expect(await readers.parse(task(1), here)).toBe(HERE);
-  expect(threads).toEqual([]);
-});
-
 test('a failure is that of its task alone; the end of a thread is that of all its tasks', async () => {
   const { readers, threads, logged } = pool(1);
   const [first, second] = [readers.parse(task(1), here), readers.parse(task(1), here)];
-  const [thread] = threads as [FakeThread];
+  const [thread] = threads as [Reader];
   thread.tell({ kind: 'logged', level: 'warn', message: 'odd', facts: undefined });
   expect(logged).toEqual(['odd']);
   const error = new PaddletError('DataChanged', 'it changed', { hint: 'look' });
@@ -105,8 +85,7 @@ test('a failure is that of its task alone; the end of a thread is that of all it
   thread.fail(new Error('out of memory'));
   await expect(second).rejects.toThrow('out of memory');
   await expect(readers.parse(task(1), here)).rejects.toThrow('out of memory');
-  // It does not answer any more.
-  thread.tell = () => {};
+  // The thread no longer answers, and the log says why.
   await readers.close();
-  expect(thread.isClosed).toBe(true);
+  expect([thread.isClosed, logged]).toEqual([true, ['odd', 'a thread that reads tasks has failed']]);
 });

@@ -119,9 +119,7 @@ class TaskLoop {
   }
 
   #ahead(): number {
-    const { running = 0 } = this.#options.threads ?? {};
-    // Each thread has one to parse, with one that is parsed and one to come.
-    const least = running === 0 ? 1 : running + 2;
+    const least = this.#options.threads?.ahead ?? 1;
     return Math.min(MOST_AHEAD, Math.max(least, Math.floor(AHEAD_MS / Math.max(1, this.#taskMs))));
   }
 
