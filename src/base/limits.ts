@@ -274,6 +274,8 @@ export const LIMITS = {
   parsedBlockBytes: 1024 * MiB,
   /** Parsed tasks that a trainer keeps in memory. */
   parsedMemoryBytes: 64 * MiB,
+  /** Free memory of records of tasks that a thread keeps for others: that of three large tasks. */
+  spareMemoryBytes: 64 * MiB,
   /** What parsed tasks leave free on the disk of the cache: checkpoints may be on it. */
   keptFreeBytes: 1024 * MiB,
   /** Bytes at which a log file of `paddlet run` is rotated, and the number of older files that are kept. */

@@ -151,7 +151,8 @@ export interface Log {
 
 /** Another thread of this process. */
 export interface Thread {
-  send(message: unknown): void;
+  /** The memory in `moved` belongs to the thread from then on. */
+  send(message: unknown, moved?: readonly ArrayBuffer[]): void;
   onMessage(run: (message: unknown) => void): void;
   /** It has failed or ended. */
   onEnd(run: (error: Error) => void): void;

@@ -4,23 +4,7 @@ import type { Batch } from '../model/model.ts';
 import { expectedLabels, type LabelRule, labelOf } from './labels.ts';
 import { RecordPositions } from './record-positions.ts';
 import type { TaskRecords } from './source.ts';
-
-/**
- * Free memory of images. The engine collects all of its garbage whenever some 10 MB of new arrays were made. That cost
- * a trainer of images more than all that it does with the pservers.
- */
-const spare: Uint8Array<ArrayBuffer>[] = [];
-const SPARE_KEPT = 2;
-
-function takeMemory(byteLength: number): Uint8Array<ArrayBuffer> {
-  const at = spare.findIndex((memory) => memory.length >= byteLength && memory.length <= 2 * byteLength);
-  return at < 0 ? new Uint8Array(byteLength) : spare.splice(at, 1)[0]!;
-}
-
-function giveBack(memory: Uint8Array<ArrayBuffer>): void {
-  if (spare.length >= SPARE_KEPT) spare.shift();
-  spare.push(memory);
-}
+import { giveBack, takeMemory } from './spare-memory.ts';
 
 export interface ImagesPart {
   readonly file: string;
@@ -40,7 +24,7 @@ export class DenseRecordsBuilder {
 
   constructor(records: number, width: number) {
     this.width = width;
-    this.pixels = takeMemory(records * width);
+    this.pixels = new Uint8Array(takeMemory(records * width));
     this.labels = new Float32Array(records);
     this.positions = new RecordPositions(records);
   }
@@ -105,7 +89,7 @@ export class DenseRecordsBuilder {
       );
     };
     const release = (): void => {
-      if (!isReleased) giveBack(pixels);
+      if (!isReleased) giveBack(pixels.buffer);
       isReleased = true;
     };
     return { ...positions.taskRecords(between, of), release };

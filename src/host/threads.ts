@@ -12,7 +12,7 @@ export function startThread(word: ThreadWord, workerData: unknown): Thread {
   const entry = new URL('../../bin/paddlet.ts', import.meta.url);
   const worker = isSea() ? new Worker(getAsset(START, 'utf8'), { ...options, eval: true }) : new Worker(entry, options);
   return {
-    send: (message) => worker.postMessage(message),
+    send: (message, moved = []) => worker.postMessage(message, moved),
     onMessage: (run) => void worker.on('message', run),
     onEnd(run) {
       worker.on('error', run);

@@ -135,6 +135,29 @@ describe('reading tasks of text', () => {
     expect(open).toBe(0);
   });
 
+  test('a task that was released is not read any more, and its memory is that of another task', async () => {
+    const lines = (label: number): string =>
+      Array.from({ length: 6000 }, (_, at) => `${label} ${at}:2 9:${at}\n`).join('');
+    write('h.txt', lines(0) + lines(1));
+    const { reader, tasks } = await opened('h.txt', 'libsvm', 6000);
+    const whole = async (task: number) => {
+      const records = await reader.read(tasks[task]!);
+      return { records, batch: records.batch(0, 3), values: records.batch(0, 3).sparse[0]!.values! };
+    };
+    const [first, second] = [await whole(0), await whole(1)];
+    const before = structuredClone(second.batch);
+    expect(second.values.buffer).not.toBe(first.values.buffer);
+    first.records.release!();
+    first.records.release!();
+    const after = [await whole(1), await whole(1)];
+    await reader.close();
+    expect(after.filter(({ values }) => values.buffer === first.values.buffer)).toHaveLength(1);
+    for (const { batch } of after) expect(batch).toEqual(before);
+    expect(() => first.records.batch(0, 3)).toThrow('after they were released');
+    expect(() => first.records.pick(Uint32Array.of(0))).toThrow('after they were released');
+    expect(() => first.records.goodBefore(1)).toThrow('after they were released');
+  });
+
   test('a file that comes back is read', async () => {
     write('g.txt', '1 1:1\n');
     const { index, reader, tasks } = await opened('g.txt', 'libsvm', 10);
@@ -209,8 +232,8 @@ describe('reading tasks of idx files', () => {
   });
 
   test('a task that was released is not read any more, and its memory is that of another task', async () => {
-    writeIdx('v', 6);
-    const { reader, tasks } = await opened('v-images-idx3-ubyte', 'idx', 3, CLASSES);
+    writeIdx('v', 24_000);
+    const { reader, tasks } = await opened('v-images-idx3-ubyte', 'idx', 12_000, CLASSES);
     const memoryOf = (values: Batch): ArrayBufferLike => values.dense[0]!.values.buffer;
     const first = await reader.read(tasks[0]!);
     const memory = memoryOf(first.batch(0, 3));

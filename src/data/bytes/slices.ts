@@ -78,6 +78,9 @@ export function lineBreaks(text: Uint8Array): number {
 /** Rules for lines without quotes and comments. */
 export const PLAIN_LINES: LineRules = { comment: -1, isBlank, lineEnd: plainLineEnd };
 
+/** Memory that is the slice's alone. */
+export const ownMemory = (bytes: number): Uint8Array<ArrayBuffer> => new Uint8Array(bytes);
+
 export interface SlicesStart {
   /** Where the first record begins, and the number of the line there. */
   readonly offset: number;
@@ -86,16 +89,15 @@ export interface SlicesStart {
   /** Called when a line exceeds the maximum length of a record, before its end is searched. */
   readonly onLong?: (line: number) => void;
   readonly sliceBytes?: number | undefined;
-  /** Each slice gets its own memory. By default, a slice is valid only until the next one is read. */
-  readonly isKept?: boolean;
+  /** Memory for a slice and what is held of the one before. By default, a slice is valid until the next one is read. */
+  readonly room?: (bytes: number) => Uint8Array<ArrayBuffer>;
 }
 
 export class Slices {
   readonly #source: ByteSource;
   readonly #start: SlicesStart;
   readonly #sliceBytes: number;
-  // The held bytes are longer or shorter each time: spare room avoids a new buffer for each.
-  readonly #room = reused((length) => new Uint8Array(length + SPARE_BYTES));
+  readonly #room: (bytes: number) => Uint8Array<ArrayBuffer>;
   #buffer = new Uint8Array(0);
   /** Range of the buffer that was not read yet: [from, to). */
   #from = 0;
@@ -112,6 +114,8 @@ export class Slices {
     this.#source = source;
     this.#start = start;
     this.#sliceBytes = start.sliceBytes ?? SLICE_BYTES;
+    // The held bytes are longer or shorter each time: spare room avoids a new buffer for each.
+    this.#room = start.room ?? reused((length) => new Uint8Array(length + SPARE_BYTES));
     this.#offset = start.offset;
     this.#line = start.line;
   }
@@ -151,8 +155,7 @@ export class Slices {
   /** Reads the next bytes to the place after those that were not read yet. */
   async #fill(): Promise<void> {
     const held = this.#buffer.subarray(this.#from, this.#to);
-    const room = held.length + this.#sliceBytes;
-    this.#buffer = this.#start.isKept === true ? new Uint8Array(room) : this.#room(room);
+    this.#buffer = this.#room(held.length + this.#sliceBytes);
     this.#buffer.set(held);
     this.#from = 0;
     const got = await this.#source.read(this.#buffer.subarray(held.length));

@@ -31,8 +31,20 @@ export function normalizer({ normalize }: NumberColumn, { mean, deviation, min, 
       return (value) => bounded((value - min) / range);
     }
     case 'log':
-      return (value) => (value < 0 ? -log1p(-value) : log1p(value));
+      return (value) => (value < 0 ? -logOf(-value) : logOf(value));
   }
+}
+
+/** log(1 + x) of the whole numbers below its length: most numbers of click logs are small counts. */
+let ofCounts: Float64Array | undefined;
+const COUNTS = 4096;
+
+/** log(1 + value), of a value from 0 on. */
+function logOf(value: number): number {
+  ofCounts ??= Float64Array.from({ length: COUNTS }, (_, count) => log1p(count));
+  const count = value >>> 0;
+  // There are two zeros, each with its own logarithm.
+  return count === value && count > 0 && count < COUNTS ? ofCounts[count]! : log1p(value);
 }
 
 /** Far from what the training records have, a number would be infinite as f32. */

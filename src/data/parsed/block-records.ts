@@ -4,8 +4,14 @@ import type { TaskRecords } from '../source.ts';
 import { countBelow, goodBefore, type ParsedBlock, plannedBatch } from './block.ts';
 import { pickedBatch } from './other-batch.ts';
 
-export function blockRecords(block: ParsedBlock): TaskRecords {
+/** `free` takes the memory of the block when the records are released. Without it, others use the block as well. */
+export function blockRecords(block: ParsedBlock, free?: (block: ParsedBlock) => void): TaskRecords {
   const { records, batchSize } = block;
+  let isReleased = false;
+  const held = (): ParsedBlock => {
+    assert(!isReleased, 'records are not read after they were released');
+    return block;
+  };
   return {
     records,
     bad: block.notes.bad,
@@ -13,15 +19,21 @@ export function blockRecords(block: ParsedBlock): TaskRecords {
       assert(0 <= from && from <= to && to <= records, `positions ${from} to ${to} are in ${records} records`);
       const isPlanned = from % batchSize === 0 && from < to && to === Math.min(from + batchSize, records);
       return isPlanned
-        ? plannedBatch(block, from / batchSize)
+        ? plannedBatch(held(), from / batchSize)
         : pickedBatch(
-            block,
+            held(),
             Array.from({ length: to - from }, (_, at) => from + at),
           );
     },
-    pick: (positions) => pickedBatch(block, positions),
-    goodBefore: (position) => goodBefore(block, position),
-    describe: (from, to) => describe(block, from, to),
+    pick: (positions) => pickedBatch(held(), positions),
+    goodBefore: (position) => goodBefore(held(), position),
+    describe: (from, to) => describe(held(), from, to),
+    ...(free && {
+      release() {
+        if (!isReleased) free(block);
+        isReleased = true;
+      },
+    }),
   };
 }
 

@@ -5,6 +5,7 @@
 import { assert } from '../../base/assert.ts';
 import type { Batch, SparseInput } from '../../model/model.ts';
 import type { BadRecord } from '../bad-record.ts';
+import { giveBack } from '../spare-memory.ts';
 
 /** Numbers in `starts` for each batch, and behind the last one. */
 export const START = { features: 0, distinct: 1, words: 2 } as const;
@@ -120,4 +121,19 @@ export function countBelow(numbers: Uint32Array, limit: number): number {
     else high = middle;
   }
   return low;
+}
+
+/** The memory of all arrays of the block. Each array has memory of its own, which nothing else uses. */
+export function memoryOf(block: ParsedBlock): ArrayBuffer[] {
+  const { goods, labels, weights, groups, sparse, dense, badPositions, runPositions, runLines } = block;
+  const arrays = [
+    ...[goods, labels, weights, groups, dense?.values, badPositions, runPositions, runLines],
+    ...sparse.flatMap(({ starts, offsets, rows, values, fields, ids }) => [starts, offsets, rows, values, fields, ids]),
+  ];
+  return [...new Set(arrays.filter((array) => array !== undefined).map(({ buffer }) => buffer as ArrayBuffer))];
+}
+
+/** Nothing uses the block any more. */
+export function freeBlock(block: ParsedBlock): void {
+  for (const memory of memoryOf(block)) giveBack(memory);
 }

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { isPaddletError } from '../../base/errors.ts';
 import { LIMITS } from '../../base/limits.ts';
 import type { DataPlace } from '../place.ts';
+import { giveBack } from '../spare-memory.ts';
 import type { ParsedBlock } from './block.ts';
 import { BlockMemory } from './block-memory.ts';
 import { KeptBytes } from './kept-bytes.ts';
@@ -86,14 +87,16 @@ export class ParsedCache {
     const most = Math.min(LIMITS.parsedBlockBytes, mostOfAll);
     if (isReadOnly || !this.#canWrite || arrayBytes(block) > most) return;
     const bytes = encodeBlock(key, { block, sources });
-    if (bytes.length > most) return;
     try {
+      if (bytes.length > most) return;
       await this.#place.host.disk.makeFolder(this.folder);
       if (await this.#kept.makeRoom(bytes.length)) await this.#write(this.#pathOf(key), bytes);
       else throw new Error(`less than ${LIMITS.keptFreeBytes} bytes are free`);
     } catch (error) {
       this.#canWrite = false;
       this.#warn('paddlet stops keeping parsed tasks in the data cache', this.folder, error as Error);
+    } finally {
+      giveBack(bytes.buffer);
     }
   }
 

@@ -4,6 +4,7 @@ import { createIdDictionary } from '../../base/id-dictionary.ts';
 import { LIMITS } from '../../base/limits.ts';
 import type { DistinctIds, SparseKernel } from '../kernels/sparse-kernel.ts';
 import type { ReadFeatures } from '../piece.ts';
+import { giveBack, takeMemory } from '../spare-memory.ts';
 import { type BlockFeatures, START } from './block.ts';
 
 export interface InputSize {
@@ -39,14 +40,17 @@ export class InputBuilder {
     this.#kernel = kernel;
     this.#starts = new Uint32Array(START.words * (size.batches + 1));
     this.#offsets = new Uint32Array(size.records + size.batches + 1);
-    this.#rows = new Uint32Array(size.features);
-    this.#fields = size.hasFields ? new Uint16Array(size.features) : undefined;
+    this.#rows = new Uint32Array(takeMemory(4 * size.features), 0, size.features);
+    this.#fields = size.hasFields ? new Uint16Array(takeMemory(2 * size.features), 0, size.features) : undefined;
   }
 
   /** `isLast`: with these records the batch is whole. */
   add({ features, ends, ids, values, fields }: ReadFeatures, isLast: boolean): void {
     const before = this.#ofBatch;
-    for (const end of ends) this.#offsets[this.#nextOffset++] = before + end;
+    const offsets = this.#offsets;
+    let next = this.#nextOffset;
+    for (let record = 0; record < ends.length; record++) offsets[next++] = before + ends[record]!;
+    this.#nextOffset = next;
     if (values !== undefined) this.#allValues().set(values, this.#features);
     else this.#values?.fill(1, this.#features, this.#features + features);
     if (this.#fields !== undefined) {
@@ -98,8 +102,11 @@ export class InputBuilder {
       const before = this.#ids;
       // Estimates the total from the share of distinct ids so far, so that ids are rarely copied again.
       const ofAll = Math.ceil((end / this.#features) * this.#size.features);
-      this.#ids = new Uint8Array(Math.max(end, 2 * before.length, Math.min(ofAll, 8 * this.#size.features)));
+      this.#ids = new Uint8Array(
+        takeMemory(Math.max(end, 2 * before.length, Math.min(ofAll, 8 * this.#size.features))),
+      );
       this.#ids.set(before);
+      giveBack(before.buffer);
     }
     this.#ids.set(ids, 8 * this.#distinct);
     this.#distinct += distinct;
@@ -111,7 +118,11 @@ export class InputBuilder {
   }
 
   #allValues(): Float32Array {
-    this.#values ??= new Float32Array(this.#size.features).fill(1, 0, this.#features);
+    this.#values ??= new Float32Array(takeMemory(4 * this.#size.features), 0, this.#size.features).fill(
+      1,
+      0,
+      this.#features,
+    );
     return this.#values;
   }
 }

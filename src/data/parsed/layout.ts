@@ -32,7 +32,7 @@ export interface KeptBlock {
 export type SourceFacts = Pick<FileFacts, 'bytes' | 'modifiedMs' | 'changedMs' | 'inode'>;
 
 /** `key`: 32 bytes. */
-export function encodeBlock(key: Uint8Array, { block, sources }: KeptBlock): Buffer {
+export function encodeBlock(key: Uint8Array, { block, sources }: KeptBlock): Buffer<ArrayBuffer> {
   const facts = sources.flatMap(({ bytes, modifiedMs, changedMs, inode }) => [bytes, modifiedMs, changedMs, inode]);
   const sections: Section[] = [
     [SECTION.sources, bytesOf(Float64Array.from(facts))],

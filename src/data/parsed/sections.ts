@@ -4,6 +4,7 @@
  */
 import { crc32 } from 'node:zlib';
 import { PaddletError } from '../../base/errors.ts';
+import { takeMemory } from '../spare-memory.ts';
 
 /** Raised when the bytes change; what a parser makes of data has a separate version. */
 export const BLOCK_VERSION = 3;
@@ -73,11 +74,12 @@ const roundUp = (bytes: number): number => Math.ceil(bytes / 8) * 8;
 export const bytesOf = ({ buffer, byteOffset, byteLength }: ArrayBufferView): Uint8Array =>
   new Uint8Array(buffer as ArrayBuffer, byteOffset, byteLength);
 
-/** `key`: 32 bytes. */
-export function packed(key: Uint8Array, header: Header, sections: readonly Section[]): Buffer {
+/** `key`: 32 bytes. The memory is spare memory. */
+export function packed(key: Uint8Array, header: Header, sections: readonly Section[]): Buffer<ArrayBuffer> {
   const tableEnd = HEADER_BYTES + ENTRY_BYTES * sections.length;
   const total = sections.reduce((sum, [, bytes]) => sum + roundUp(bytes.length), tableEnd);
-  const file = Buffer.alloc(total);
+  const file = Buffer.from(takeMemory(total), 0, total);
+  file.fill(0, 0, tableEnd);
   MAGIC.copy(file);
   file.writeUInt32LE(BLOCK_VERSION, AT.version);
   file.writeBigUInt64LE(BigInt(total), AT.fileBytes);
@@ -93,6 +95,7 @@ export function packed(key: Uint8Array, header: Header, sections: readonly Secti
     file.writeBigUInt64LE(BigInt(at), entry + 8);
     file.writeBigUInt64LE(BigInt(bytes.length), entry + 16);
     file.set(bytes, at);
+    file.fill(0, at + bytes.length, at + roundUp(bytes.length));
     at += roundUp(bytes.length);
   });
   file.writeUInt32LE(crc32(file.subarray(AT.fileBytes)), AT.crc32);

@@ -1,7 +1,7 @@
 /** Builds the records of a task from pieces of any kind. */
 import type { Piece, PieceSink } from '../piece.ts';
 import type { TaskRecords } from '../source.ts';
-import type { ParsedBlock } from './block.ts';
+import { freeBlock, type ParsedBlock } from './block.ts';
 import type { BlockBuilder } from './block-builder.ts';
 import { blockRecords } from './block-records.ts';
 
@@ -36,6 +36,6 @@ export const taskSink = <P extends Piece>(builder: BlockBuilder, add: PieceSink<
   bad: (record) => builder.bad(record),
   finish() {
     const block = builder.finish();
-    return { records: blockRecords(block), block };
+    return { records: blockRecords(block, freeBlock), block };
   },
 });

@@ -2,11 +2,12 @@
 import { assert } from '../../base/assert.ts';
 import type { Log, LogLevel } from '../../base/seams.ts';
 import { sentError } from '../../base/sent-error.ts';
-import type { ParsedBlock } from '../parsed/block.ts';
+import { memoryOf } from '../parsed/block.ts';
 import { ParsedCache } from '../parsed/cache.ts';
 import type { DataPlace } from '../place.ts';
 import type { Selection } from '../selection.ts';
 import type { IndexedFile } from '../source.ts';
+import { giveBack } from '../spare-memory.ts';
 import { createTaskReader } from '../task-reader.ts';
 import { type KeptReader, keptReader } from './kept-reader.ts';
 import type { FromReaderThread, ReaderThreadData, ToReaderThread, WantedTask } from './thread-messages.ts';
@@ -55,24 +56,14 @@ export function serveReads(
   }
 
   port.onMessage((message) => {
-    if (message.kind === 'close') {
-      void close(message.id);
-      return;
+    if (message.kind === 'close') void close(message.id);
+    else if (message.kind === 'free') message.memory.forEach(giveBack);
+    else {
+      const parsed = parse(message.id, message.task);
+      parsing.add(parsed);
+      void parsed.then(() => parsing.delete(parsed));
     }
-    const parsed = parse(message.id, message.task);
-    parsing.add(parsed);
-    void parsed.then(() => parsing.delete(parsed));
   });
-}
-
-/** The memory of all arrays of the block. Each array has memory of its own, which nothing else uses. */
-function memoryOf(block: ParsedBlock): ArrayBuffer[] {
-  const { goods, labels, weights, groups, sparse, dense, badPositions, runPositions, runLines } = block;
-  const arrays = [
-    ...[goods, labels, weights, groups, dense?.values, badPositions, runPositions, runLines],
-    ...sparse.flatMap(({ starts, offsets, rows, values, fields, ids }) => [starts, offsets, rows, values, fields, ids]),
-  ];
-  return [...new Set(arrays.filter((array) => array !== undefined).map(({ buffer }) => buffer as ArrayBuffer))];
 }
 
 function logOf(port: ReaderPort): Log {

@@ -7,7 +7,7 @@ import type { Log, Thread } from '../../base/seams.ts';
 import { receivedError } from '../../base/sent-error.ts';
 import { ThreadWork } from '../../base/thread-work.ts';
 import type { ParsedTask } from '../formats/format.ts';
-import type { ParsedBlock } from '../parsed/block.ts';
+import { memoryOf, type ParsedBlock } from '../parsed/block.ts';
 import { blockRecords } from '../parsed/block-records.ts';
 import type { FromReaderThread, ToReaderThread, WantedTask } from './thread-messages.ts';
 
@@ -29,7 +29,7 @@ export interface ReaderThreadsOptions {
 export class ReaderThreads {
   readonly #options: ReaderThreadsOptions;
   /** Undefined until threads are started. Closing a thread is work without a block. */
-  #work: ThreadWork<ParsedBlock | undefined> | undefined;
+  #work: ThreadWork<ParsedTask | undefined> | undefined;
   /** Bytes that the process has parsed itself before it started threads. */
   #bytesHere = 0;
   /** The process is parsing a task itself. */
@@ -52,9 +52,9 @@ export class ReaderThreads {
     }
     this.#work ??= this.#start();
     if (this.#work.fewest < MOST_OF_THREAD || this.#isBusyHere) {
-      const block = await this.#work.give(undefined, (id): ToReaderThread => ({ kind: 'parse', id, task }));
-      assert(block !== undefined, 'a task is parsed as a block');
-      return { records: blockRecords(block), block };
+      const parsed = await this.#work.give(undefined, (id): ToReaderThread => ({ kind: 'parse', id, task }));
+      assert(parsed !== undefined, 'a thread answers with what it has parsed');
+      return parsed;
     }
     this.#isBusyHere = true;
     try {
@@ -76,15 +76,24 @@ export class ReaderThreads {
     await this.#work?.close();
   }
 
-  #start(): ThreadWork<ParsedBlock | undefined> {
+  #start(): ThreadWork<ParsedTask | undefined> {
     const { count, start, log } = this.#options;
     log.debug(`${count} more threads read tasks from now on`);
-    const work = new ThreadWork<ParsedBlock | undefined>(Array.from({ length: count }, start), (message) => {
+    const work = new ThreadWork<ParsedTask | undefined>(Array.from({ length: count }, start), (message) => {
       const from = message as FromReaderThread;
       if (from.kind === 'logged') log[from.level](from.message, from.facts);
       else if (from.kind === 'failed') work.failed(from.id, receivedError(from.error));
-      else work.done(from.id, from.kind === 'parsed' ? from.block : undefined);
+      else work.done(from.id, from.kind === 'parsed' ? parsedBy(work.find(from.id)!.thread, from.block) : undefined);
     });
     return work;
   }
+}
+
+/** When the records are released, the thread gets its memory back. */
+function parsedBy(thread: Thread, block: ParsedBlock): ParsedTask {
+  const free = (): void => {
+    const memory = memoryOf(block);
+    thread.send({ kind: 'free', memory } satisfies ToReaderThread, memory);
+  };
+  return { records: blockRecords(block, free), block };
 }

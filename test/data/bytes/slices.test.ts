@@ -2,7 +2,14 @@
 import { expect, test } from 'vitest';
 import { LIMITS } from '../../../src/base/limits.ts';
 import { ForwardBytes } from '../../../src/data/bytes/forward.ts';
-import { lineBreaks, PLAIN_LINES, SLICE_BYTES, Slices, type SlicesStart } from '../../../src/data/bytes/slices.ts';
+import {
+  lineBreaks,
+  ownMemory,
+  PLAIN_LINES,
+  SLICE_BYTES,
+  Slices,
+  type SlicesStart,
+} from '../../../src/data/bytes/slices.ts';
 import * as fc from '../../properties.ts';
 
 async function* blocksOf(bytes: Uint8Array, blockBytes: number): AsyncGenerator<Uint8Array> {
@@ -19,7 +26,11 @@ test('each byte comes once, with its offset and its line, however far slices are
   await fc.assert(
     fc.asyncProperty(lines, sizes, fc.array(fc.nat(3)), fc.boolean(), async (parts, size, left, isKept) => {
       const text = Buffer.from(parts.join(''));
-      const slices = slicesOf(text, { offset: 7, line: 3, sliceBytes: size.slice, isKept }, size.block);
+      const slices = slicesOf(
+        text,
+        { offset: 7, line: 3, sliceBytes: size.slice, ...(isKept && { room: ownMemory }) },
+        size.block,
+      );
       const read: Uint8Array[] = [];
       let at = 7;
       let line = 3;

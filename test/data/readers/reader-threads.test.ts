@@ -1,9 +1,11 @@
 /** Which thread parses a task, and what happens when one fails. */
 import { expect, test } from 'vitest';
+import { assert } from '../../../src/base/assert.ts';
 import { PaddletError } from '../../../src/base/errors.ts';
 import type { Thread } from '../../../src/base/seams.ts';
 import { sentError } from '../../../src/base/sent-error.ts';
 import type { ParsedTask } from '../../../src/data/formats/format.ts';
+import { memoryOf } from '../../../src/data/parsed/block.ts';
 import { ReaderThreads } from '../../../src/data/readers/reader-threads.ts';
 import type { FromReaderThread, ToReaderThread, WantedTask } from '../../../src/data/readers/thread-messages.ts';
 import { FakeThread } from '../../fake-thread.ts';
@@ -11,8 +13,15 @@ import { goldenBlock } from '../parsed/golden-block.ts';
 
 type Reader = FakeThread<ToReaderThread, FromReaderThread>;
 
+/** The id of the work that the message with that number asks for. */
+function idOf({ sent }: Reader, at: number): number {
+  const message = sent.at(at)!;
+  assert(message.kind !== 'free', 'the message asks for work');
+  return message.id;
+}
+
 const parsed = (thread: Reader, at: number): void =>
-  thread.tell({ kind: 'parsed', id: thread.sent[at]!.id, block: goldenBlock().block });
+  thread.tell({ kind: 'parsed', id: idOf(thread, at), block: goldenBlock().block });
 
 const task = (bytes: number): WantedTask => ({
   part: 'train',
@@ -46,7 +55,7 @@ test('the first bytes are read by the process; threads start for what comes then
   const closing = readers.close();
   for (const thread of threads) {
     expect([thread.sent.at(-1), thread.isClosed]).toEqual([{ kind: 'close', id: expect.any(Number) }, false]);
-    thread.tell({ kind: 'closed', id: thread.sent.at(-1)!.id });
+    thread.tell({ kind: 'closed', id: idOf(thread, -1) });
   }
   await closing;
   expect(threads.map(({ isClosed }) => isClosed)).toEqual([true, true]);
@@ -80,7 +89,7 @@ test('a failure is that of its task alone; the end of a thread is that of all it
   thread.tell({ kind: 'logged', level: 'warn', message: 'odd', facts: undefined });
   expect(logged).toEqual(['odd']);
   const error = new PaddletError('DataChanged', 'it changed', { hint: 'look' });
-  thread.tell({ kind: 'failed', id: thread.sent[0]!.id, error: sentError(error) });
+  thread.tell({ kind: 'failed', id: idOf(thread, 0), error: sentError(error) });
   await expect(first).rejects.toMatchObject({ code: 'DataChanged', message: 'it changed', hint: 'look' });
   thread.fail(new Error('out of memory'));
   await expect(second).rejects.toThrow('out of memory');
@@ -88,4 +97,16 @@ test('a failure is that of its task alone; the end of a thread is that of all it
   // The thread no longer answers, and the log says why.
   await readers.close();
   expect([thread.isClosed, logged]).toEqual([true, ['odd', 'a thread that reads tasks has failed']]);
+});
+
+test('a thread gets the memory of its task back when the records are released', async () => {
+  const { readers, threads } = pool(2);
+  const reading = [readers.parse(task(1), here), readers.parse(task(1), here)];
+  for (const thread of threads) parsed(thread, 0);
+  const [, { records, block }] = (await Promise.all(reading)) as [ParsedTask, ParsedTask];
+  records.release!();
+  records.release!();
+  const memory = memoryOf(block!);
+  expect(memory.length).toBeGreaterThan(5);
+  expect(threads.map(({ sent }) => sent.slice(1))).toEqual([[], [{ kind: 'free', memory }]]);
 });

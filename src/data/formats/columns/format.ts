@@ -15,6 +15,7 @@ import { resolveFiles } from '../../place.ts';
 import { SelectingSink } from '../../selecting.ts';
 import { Selector } from '../../selection.ts';
 import type { Chunk } from '../../source.ts';
+import { SpareRoom } from '../../spare-memory.ts';
 import { type Format, type ParsedTask, type ReadOptions, UNTIMED } from '../format.ts';
 import { decodeHeader, FRAME_BYTES, headerBytes } from './header.ts';
 import { countColumns, indexColumns, readColumns } from './indexer.ts';
@@ -90,21 +91,27 @@ async function readChunk(
     sink = new SelectingSink(into, selector, columnPicking(selection, columns!.columns), first);
   }
   const to = chunk.offset + chunk.bytes;
+  const room = new SpareRoom();
   const stretch = {
     from: chunk.offset,
     to,
-    read: (offset: number, bytes: number) => files.bytes(chunk.file, offset, bytes),
+    // The records before are copied.
+    read: (offset: number, bytes: number) => files.bytes(chunk.file, offset, bytes, room.take(bytes)),
   };
   let crc = 0;
-  for await (const { block, bytes, offset } of blocksIn(stretch)) {
-    crc = crc32(bytes, crc);
-    // Nothing is known to be as it was indexed before the last block.
-    if (offset + bytes.length === to && crc !== chunk.crc32) throw changed(file, chunk);
-    const records = new BlockRecords(block, bytes, offset, plan);
-    let at = Math.max(0, first - block.position);
-    while (at < block.records && into.records < end && sink.quota > 0) {
-      at = records.pass(at, end - into.records, sink);
+  try {
+    for await (const { block, bytes, offset } of blocksIn(stretch)) {
+      crc = crc32(bytes, crc);
+      // Nothing is known to be as it was indexed before the last block.
+      if (offset + bytes.length === to && crc !== chunk.crc32) throw changed(file, chunk);
+      const records = new BlockRecords(block, bytes, offset, plan);
+      let at = Math.max(0, first - block.position);
+      while (at < block.records && into.records < end && sink.quota > 0) {
+        at = records.pass(at, end - into.records, sink);
+      }
     }
+  } finally {
+    room.close();
   }
   if (into.records !== end) throw changed(file, chunk);
 }

@@ -9,6 +9,7 @@ import { resolveFiles } from '../../place.ts';
 import { type Picking, SelectingSink } from '../../selecting.ts';
 import { type Selection, Selector } from '../../selection.ts';
 import type { Chunk } from '../../source.ts';
+import { SpareRoom } from '../../spare-memory.ts';
 import { type AnyPiece, type Format, type ParsedTask, type ReadOptions, UNTIMED } from '../format.ts';
 import { indexEach } from '../index-sink.ts';
 import { openLinesForward } from './forward.ts';
@@ -115,6 +116,11 @@ async function readChunk<P extends Piece>(
   };
   const { offset, firstLine: line } = chunk;
   const sliceBytes = Math.min(SLICE_BYTES, chunk.bytes + 1);
-  const slices = new Slices(source, { offset, line, rules: reading.rules, sliceBytes });
-  if ((await readSlices(slices, { file, reading, times }, sink)) !== undefined) throw changed(file, chunk);
+  const room = new SpareRoom();
+  try {
+    const slices = new Slices(source, { offset, line, rules: reading.rules, sliceBytes, room: room.take });
+    if ((await readSlices(slices, { file, reading, times }, sink)) !== undefined) throw changed(file, chunk);
+  } finally {
+    room.close();
+  }
 }

@@ -1,5 +1,5 @@
 /** Text read once, forwards, for predictions. */
-import { lineBreaks, type Slice, Slices } from '../../bytes/slices.ts';
+import { lineBreaks, ownMemory, type Slice, Slices } from '../../bytes/slices.ts';
 import type { Piece } from '../../piece.ts';
 import type { ForwardGroup, ForwardOptions, ForwardReader } from '../format.ts';
 import { GroupSink, type GroupSource } from './group-sink.ts';
@@ -18,7 +18,7 @@ export function openLinesForward<P extends Piece>(
     kept: kept.names,
     async *parts(source) {
       await source.take(head.offset);
-      const slices = new Slices(source, { ...head, rules: reading.rules, sliceBytes, isKept: true });
+      const slices = new Slices(source, { ...head, rules: reading.rules, sliceBytes, room: ownMemory });
       for (let slice = await slices.next(); slice !== undefined; slice = await slices.next()) {
         const { bytes, isLast, ...place } = slice;
         const whole = bytes.subarray(0, isLast ? bytes.length : reading.wholeRecords(bytes));

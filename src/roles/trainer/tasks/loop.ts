@@ -154,7 +154,7 @@ class TaskLoop {
       await task.records;
       if (task.dealt.queue === 'evaluate') {
         await evaluate(this.#options, task);
-        this.#drop(task);
+        await this.#done(task);
         return;
       }
       await this.#trainer.run(task);
@@ -171,7 +171,7 @@ class TaskLoop {
   async #finish(task: HeldTask): Promise<void> {
     try {
       await this.#trainer.finish(task);
-      this.#drop(task);
+      await this.#done(task);
     } catch (error) {
       await this.#ended(task, error);
     } finally {
@@ -191,13 +191,14 @@ class TaskLoop {
     this.#drop(task);
   }
 
+  /** Requests of a try that has failed may still read its records, but none of a task that is done. */
+  async #done(task: HeldTask): Promise<void> {
+    this.#drop(task);
+    (await task.records).release?.();
+  }
+
   #drop(task: HeldTask): void {
     this.#trainer.forget(task);
-    task.records.then(
-      ({ release }) => release?.(),
-      // It was never read, and has been reported: there is nothing to release.
-      () => {},
-    );
     this.#held.splice(this.#held.indexOf(task), 1);
   }
 }

@@ -26,19 +26,26 @@ export function dedupe(
     const id = load<u64>(ids + (i << 3));
     let position = firstPosition(mix64(id), multiplier, shift);
     let entry = load<u32>(index + (position << 2));
-    while (entry != 0 && load<u64>(distinct + ((entry - 1) << 3)) != id) {
+    while (isOther(entry, distinct, id)) {
       position = (position + 1) & mask;
       entry = load<u32>(index + (position << 2));
     }
-    if (entry == 0) {
-      store<u64>(distinct + (count << 3), id);
-      count++;
-      entry = count;
-      store<u32>(index + (position << 2), entry);
-    }
+    // Whether an id is new cannot be predicted, so there is no branch: the id is written behind the others in any case.
+    store<u64>(distinct + (<usize>count << 3), id);
+    const isNew = <u32>(entry == 0);
+    count += isNew;
+    entry = select<u32>(count, entry, isNew);
+    store<u32>(index + (position << 2), entry);
     store<u32>(places + (i << 2), entry - 1);
   }
   return count;
+}
+
+/** Whether the entry of an index is that of an id other than `id`. Eight bytes before `distinct` can be read. */
+// @ts-ignore: decorator
+@inline
+function isOther(entry: u32, distinct: usize, id: u64): u32 {
+  return <u32>(entry != 0) & <u32>(load<u64>(distinct + (<usize>entry << 3) - 8) != id);
 }
 
 /**

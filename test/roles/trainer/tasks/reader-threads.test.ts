@@ -30,7 +30,7 @@ function threadOf(data: NonNullable<ReturnType<typeof readerThreadDataOf>>): Thr
   const { port1, port2 } = new MessageChannel();
   readTasks(port2, structuredClone(data));
   return {
-    send: (message) => port1.postMessage(message),
+    send: (message, moved = []) => port1.postMessage(message, [...moved]),
     onMessage: (run) => void port1.on('message', run),
     onEnd: (run) => void port1.on('close', () => run(new Error('closed'))),
     close: async () => port1.close(),

@@ -4,7 +4,7 @@ import { LIMITS } from '../../../../base/limits.ts';
 import { NEWLINE } from '../../../ascii.ts';
 import type { Append } from '../../../whole-file.ts';
 import type { ForwardBytes } from '../../forward.ts';
-import { lineBreaks, PLAIN_LINES, Slices } from '../../slices.ts';
+import { lineBreaks, ownMemory, PLAIN_LINES, Slices } from '../../slices.ts';
 import { encodeChunk } from './body.ts';
 import { type Compressor, LENGTH_BYTES } from './header.ts';
 
@@ -58,7 +58,7 @@ async function* linesIn(text: ForwardBytes, path: string): AsyncGenerator<Uint8A
       hint: 'check that the file is text: no format has such long lines',
     });
   };
-  const slices = new Slices(text, { offset: 0, line: 1, rules: PLAIN_LINES, onLong, isKept: true });
+  const slices = new Slices(text, { offset: 0, line: 1, rules: PLAIN_LINES, onLong, room: ownMemory });
   for (let slice = await slices.next(); slice !== undefined; slice = await slices.next()) {
     const { bytes } = slice;
     slices.passed(bytes.length, lineBreaks(bytes));
