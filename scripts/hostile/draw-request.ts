@@ -5,7 +5,7 @@
  */
 import * as z from 'zod';
 import type { RandomStream } from '../../src/data/synth/random-stream.ts';
-import { type RequestHeader, requestSchema } from '../../src/protocol/messages/all-messages.ts';
+import { MESSAGES, type RequestHeader } from '../../src/protocol/messages/all-messages.ts';
 import type { KnownValues } from './known-values.ts';
 
 /** As much of JSON Schema as the messages use. */
@@ -26,12 +26,11 @@ interface Schema {
   readonly anyOf?: readonly Schema[];
 }
 
-const MESSAGES: readonly Schema[] = (() => {
-  const { oneOf, anyOf } = z.toJSONSchema(requestSchema, { unrepresentable: 'any' }) as Schema;
-  return oneOf ?? anyOf ?? [];
-})();
+const REQUESTS = Object.values(MESSAGES).map(
+  ({ request }) => z.toJSONSchema(request, { unrepresentable: 'any' }) as Schema,
+);
 
-export const MESSAGE_TYPES: readonly string[] = MESSAGES.map(({ properties }) => String(properties?.type?.const));
+export const MESSAGE_TYPES: readonly string[] = REQUESTS.map(({ properties }) => String(properties?.type?.const));
 
 /** Shares of the sources of a value; the rest is drawn from the whole range. */
 const SEEN = 0.75;
@@ -54,7 +53,7 @@ export class RequestDrawer {
   /** One of these messages, or of all. */
   draw(types: readonly string[] = MESSAGE_TYPES): RequestHeader {
     const type = this.pick(types);
-    const message = MESSAGES.find(({ properties }) => properties?.type?.const === type);
+    const message = REQUESTS.find(({ properties }) => properties?.type?.const === type);
     if (message === undefined) throw new Error(`no message ${type}`);
     return this.#map(message) as RequestHeader;
   }

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { CODES } from '../../src/base/errors.ts';
 import { LIMITS } from '../../src/base/limits.ts';
-import { errorSchema, PHASES, replySchema, requestSchema } from '../../src/protocol/messages/all-messages.ts';
+import { errorSchema, MESSAGES, PHASES } from '../../src/protocol/messages/all-messages.ts';
 import { SUBPROTOCOL, ZERO_MASK_SUBPROTOCOL } from '../../src/protocol/websocket/version.ts';
 import { RECEIVE, WAITING_REQUESTS } from '../../src/protocol/websocket/wire-options.ts';
 
@@ -21,11 +21,10 @@ function section(type: string): string {
   return docs.slice(start, end < 0 ? docs.length : end);
 }
 
-const messages = [requestSchema, replySchema].flatMap((schema, i) =>
-  schema.options.map((option) => ({
-    direction: i === 0 ? 'request' : 'reply',
-    type: option.shape.type.value,
-    fields: Object.keys(option.shape).filter((field) => field !== 'type'),
+const messages = Object.entries(MESSAGES).flatMap(([type, { request, reply }]) =>
+  Object.entries({ request, reply }).map(([direction, { shape }]) => ({
+    ...{ direction, type },
+    fields: Object.keys(shape).filter((field) => field !== 'type'),
   })),
 );
 

@@ -36,7 +36,7 @@ describe('docs/unit.md', () => {
       [
         ...namesIn(MOVES, 'MoveContent'),
         ...piece.options.map(({ shape }) => shape.part.value),
-        ...updateHeader.options.map(({ shape }) => shape.type.value),
+        ...updateHeader().options.map(({ shape }) => shape.type.value),
       ],
     ],
     ['Answers of a target', namesIn(MOVES, 'MoveAnswer')],

@@ -22,8 +22,8 @@ export const copyMessages = {
   /** The copies of units that this pserver leads, from this unit on, ascending. `more`: there are more units. */
   unitCopies: message(
     'unitCopies',
-    { ...ofPserver, from: unit },
-    {
+    () => ({ ...ofPserver, from: unit }),
+    () => ({
       units: z
         .array(
           z.strictObject({
@@ -38,7 +38,7 @@ export const copyMessages = {
         )
         .max(LIMITS.shownUnits),
       more: z.boolean(),
-    },
+    }),
   ),
   /**
    * A digest of everything in a copy of a shard at `position`, the number of updates applied to it. Without `position`,
@@ -46,15 +46,15 @@ export const copyMessages = {
    */
   copyDigest: message(
     'copyDigest',
-    { ...ofPserver, shard: count.max(LIMITS.shards - 1), position: count.optional(), maxWaitMs },
+    () => ({ ...ofPserver, shard: count.max(LIMITS.shards - 1), position: count.optional(), maxWaitMs }),
     /** `position`: where the copy is; absent without a copy. `digest`: the copy is where it was asked for. */
-    {
+    () => ({
       position: count.optional(),
       digest: z
         .string()
         .regex(/^[0-9a-f]{64}$/)
         .optional(),
-    },
+    }),
   ),
 };
 export type ShownCopy = z.infer<typeof copy>;

@@ -51,7 +51,7 @@ interface ListOfCounts {
 interface Usually<S extends z.ZodType> {
   readonly kind: 'usually';
   readonly fields: Fields;
-  readonly schema: S;
+  readonly schema: () => S;
 }
 interface Optional<F extends Required> {
   readonly kind: 'optional';
@@ -82,7 +82,7 @@ export const mapOf = <F extends Fields>(fields: F): MapOf<F> => ({ kind: 'map', 
 export const listOf = <F extends Fields>(max: number, fields: F): ListOf<F> => ({ kind: 'list', fields, max });
 /** At most `maxItems` whole numbers from 0 to `max`. */
 export const listOfCounts = (maxItems: number, max: number): ListOfCounts => ({ kind: 'counts', maxItems, max });
-export const usually = <S extends z.ZodType>(fields: Fields, schema: S): Usually<S> => {
+export const usually = <S extends z.ZodType>(fields: Fields, schema: () => S): Usually<S> => {
   return { kind: 'usually', fields, schema };
 };
 export const optional = <F extends Required>(field: F): Optional<F> => ({ kind: 'optional', field });
@@ -136,7 +136,7 @@ function schemaOf(field: Field): z.ZodType {
     case 'counts':
       return z.array(z.int().min(0).max(field.max)).max(field.maxItems);
     case 'usually':
-      return field.schema;
+      return field.schema();
     case 'optional':
       return schemaOf(field.field).optional();
   }

@@ -1,17 +1,29 @@
 /** Fields that several messages share, and the pair of schemas that one message is. */
 import * as z from 'zod';
 import { LIMITS } from '../../base/limits.ts';
+import { once } from '../../base/once.ts';
 import { DECIMAL } from './field-table.ts';
 
-/** A message's request and its reply. Both carry the message's name in `type`. */
+/**
+ * A message's request and its reply. Both carry the message's name in `type`. The schemas are made when they are first
+ * used: a process sends and receives few of all messages.
+ */
 export const message = <Type extends string, Request extends z.ZodRawShape, Reply extends z.ZodRawShape>(
   type: Type,
-  request: Request,
-  reply: Reply,
-) => ({
-  request: z.strictObject({ type: z.literal(type), ...request }),
-  reply: z.strictObject({ type: z.literal(type), ...reply }),
-});
+  request: () => Request,
+  reply: () => Reply,
+) => {
+  const requestSchema = once(() => z.strictObject({ type: z.literal(type), ...request() }));
+  const replySchema = once(() => z.strictObject({ type: z.literal(type), ...reply() }));
+  return {
+    get request() {
+      return requestSchema();
+    },
+    get reply() {
+      return replySchema();
+    },
+  };
+};
 
 export const count = z.int().min(0);
 export const name = z.string().min(1).max(LIMITS.nameCharacters);

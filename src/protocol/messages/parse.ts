@@ -1,14 +1,7 @@
 /** Validates every header that arrives, before anything acts on it. Others than the messages' are a `BadMessage`. */
 import type * as z from 'zod';
 import { PaddletError } from '../../base/errors.ts';
-import {
-  type ErrorHeader,
-  errorSchema,
-  type ReplyHeader,
-  type RequestHeader,
-  replySchema,
-  requestSchema,
-} from './all-messages.ts';
+import { type ErrorHeader, errorSchema, MESSAGES, type ReplyHeader, type RequestHeader } from './all-messages.ts';
 
 function parse<T>(schema: z.ZodType<T>, header: unknown, what: string): T {
   const parsed = schema.safeParse(header);
@@ -18,8 +11,17 @@ function parse<T>(schema: z.ZodType<T>, header: unknown, what: string): T {
   throw new PaddletError('BadMessage', `${what}: ${where}: ${issue?.message ?? 'invalid'}`);
 }
 
-export const parseRequest = (header: unknown): RequestHeader => parse(requestSchema, header, 'request');
-export const parseReply = (header: unknown): ReplyHeader => parse(replySchema, header, 'reply');
+/** The message that `type` of the header names: schemas of other messages are not made. */
+function messageOf(header: unknown, what: string): (typeof MESSAGES)[keyof typeof MESSAGES] {
+  const type = (header as { readonly type?: unknown } | null | undefined)?.type;
+  if (typeof type === 'string' && Object.hasOwn(MESSAGES, type)) return MESSAGES[type as keyof typeof MESSAGES];
+  throw new PaddletError('BadMessage', `${what}: type: expected the name of a message`);
+}
+
+export const parseRequest = (header: unknown): RequestHeader =>
+  parse<RequestHeader>(messageOf(header, 'request').request, header, 'request');
+export const parseReply = (header: unknown): ReplyHeader =>
+  parse<ReplyHeader>(messageOf(header, 'reply').reply, header, 'reply');
 export const parseError = (header: unknown): ErrorHeader => parse(errorSchema, header, 'error reply');
 
 /** A header as it came in a frame. */

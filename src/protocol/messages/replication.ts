@@ -15,7 +15,15 @@ const betweenBoth = { ...ofJob, primary: owner, member: owner };
 
 export const replicationMessages = {
   /** First on each connection. `windowBytes`: what the primary may have staged at the member (decision 110). */
-  openReplicas: message('openReplicas', betweenBoth, { windowBytes: z.int().min(1).max(LIMITS.replicaWindowBytes) }),
+  openReplicas: message(
+    'openReplicas',
+    () => betweenBoth,
+    () => ({ windowBytes: z.int().min(1).max(LIMITS.replicaWindowBytes) }),
+  ),
   /** A hot message: its fields are described there. */
-  replicate: message('replicate', shapeOf(replicate.request), shapeOf(replicate.reply)),
+  replicate: message(
+    'replicate',
+    () => shapeOf(replicate.request),
+    () => shapeOf(replicate.reply),
+  ),
 };

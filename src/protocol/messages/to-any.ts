@@ -4,5 +4,9 @@ import { message } from './fields.ts';
 
 export const anyRoleMessages = {
   /** What this role is and does, for `status` and `doctor`. */
-  info: message('info', {}, { info: z.record(z.string(), z.unknown()) }),
+  info: message(
+    'info',
+    () => ({}),
+    () => ({ info: z.record(z.string(), z.unknown()) }),
+  ),
 };

@@ -39,7 +39,7 @@ const tasks = {
   /** Waits until there is a task for this trainer, or nothing more to do. */
   getTasks: message(
     'getTasks',
-    {
+    () => ({
       ...ofJob,
       trainer: name,
       /**
@@ -49,27 +49,27 @@ const tasks = {
       /** Tasks that it takes, if they are there when the first one is. */
       most: z.int().min(1).max(LIMITS.tasksHeld),
       maxWaitMs,
-    },
-    {
+    }),
+    () => ({
       state: z.enum(['tasks', 'wait', 'finished']),
       tasks: z.array(dealtTask).min(1).max(LIMITS.tasksHeld).optional(),
       /** Why there is no task, for people. */
       reason: z.string().optional(),
       saveModel,
-    },
+    }),
   ),
   /** These tasks of `train` or `repair` were pushed to their ends, and every pserver acknowledged them. */
   finishTasks: message(
     'finishTasks',
-    { ...ofJob, trainer: name, ends: z.array(taskEnd).min(1).max(LIMITS.tasksHeld) },
-    {
+    () => ({ ...ofJob, trainer: name, ends: z.array(taskEnd).min(1).max(LIMITS.tasksHeld) }),
+    () => ({
       /** `at`: which of the ends. All others are accepted. */
       refused: z.array(z.strictObject({ at: count, error: errorSchema })).max(LIMITS.tasksHeld),
-    },
+    }),
   ),
   failTask: message(
     'failTask',
-    {
+    () => ({
       ...ofJob,
       ...attemptRef,
       code: name,
@@ -79,16 +79,24 @@ const tasks = {
       /** True when records, not the cluster, are at fault; then the error names file and line. */
       data: z.boolean(),
       read: count,
-    },
-    {},
+    }),
+    () => ({}),
   ),
   /** Hands a task back untried (drain). */
-  returnTask: message('returnTask', { ...ofJob, ...attemptRef, read: count }, {}),
+  returnTask: message(
+    'returnTask',
+    () => ({ ...ofJob, ...attemptRef, read: count }),
+    () => ({}),
+  ),
   /**
    * The end of a task of `evaluate`. Segments, of its good records: scores (f32), labels (f32), weights (f32; empty
    * when each is 1), groups (u64; empty when none has one).
    */
-  finishEvaluation: message('finishEvaluation', { ...ofJob, ...attemptRef, bad: count, metrics: metricSums }, {}),
+  finishEvaluation: message(
+    'finishEvaluation',
+    () => ({ ...ofJob, ...attemptRef, bad: count, metrics: metricSums }),
+    () => ({}),
+  ),
 };
 
 const syncMode = {
@@ -99,23 +107,31 @@ const syncMode = {
    */
   getLanes: message(
     'getLanes',
-    { ...ofJob, trainer: name, known: count, maxWaitMs },
-    {
+    () => ({ ...ofJob, trainer: name, known: count, maxWaitMs }),
+    () => ({
       number: count,
       done: z.boolean(),
       until: count,
       owners: z.array(z.array(name).max(LIMITS.trainers)).max(LIMITS.lanes),
       saveModel,
-    },
+    }),
   ),
   /** What the plan of the rounds is made of. Segment of the reply: the indexed records of each task (u32). */
-  getPlan: message('getPlan', ofJob, {}),
+  getPlan: message(
+    'getPlan',
+    () => ofJob,
+    () => ({}),
+  ),
   /** Where the records of a task are. */
-  getChunks: message('getChunks', { ...ofJob, task: count }, taskChunks),
+  getChunks: message(
+    'getChunks',
+    () => ({ ...ofJob, task: count }),
+    () => taskChunks,
+  ),
   /** The records of a lane cannot be computed. */
   failLane: message(
     'failLane',
-    {
+    () => ({
       ...ofJob,
       trainer: name,
       ...roundRef,
@@ -124,13 +140,21 @@ const syncMode = {
       error: failureText,
       hint: failureText.optional(),
       data: z.boolean(),
-    },
-    {},
+    }),
+    () => ({}),
   ),
   /** The trainer leaves; others are to compute its lanes. */
-  returnLanes: message('returnLanes', { ...ofJob, trainer: name }, {}),
+  returnLanes: message(
+    'returnLanes',
+    () => ({ ...ofJob, trainer: name }),
+    () => ({}),
+  ),
   /** A lane of that round is wanted, but a pserver no longer has the version that it is computed from. */
-  roundStuck: message('roundStuck', { ...ofJob, trainer: name, ...roundRef }, {}),
+  roundStuck: message(
+    'roundStuck',
+    () => ({ ...ofJob, trainer: name, ...roundRef }),
+    () => ({}),
+  ),
 };
 
 /** A model to write: passes count from 1. Each choice has a separate number. */
@@ -145,25 +169,25 @@ const model = {
    */
   requestSaveModel: message(
     'requestSaveModel',
-    {
+    () => ({
       ...ofJob,
       trainer: name,
       blockMs: z.int().min(1).max(LIMITS.saveModelBlockMs),
       choice: choice.optional(),
-    },
-    { chosen: z.strictObject(chosenPass).optional() },
+    }),
+    () => ({ chosen: z.strictObject(chosenPass).optional() }),
   ),
   /** The model after that pass is written by that choice, or could not be. */
   savedModel: message(
     'savedModel',
-    {
+    () => ({
       ...ofJob,
       trainer: name,
       ...chosenPass,
       path: z.string().max(LIMITS.modelPathCharacters).optional(),
       error: failureText.optional(),
-    },
-    {},
+    }),
+    () => ({}),
   ),
 };
 
@@ -174,15 +198,15 @@ const progress = {
    */
   progress: message(
     'progress',
-    {
+    () => ({
       ...ofJob,
       trainer: name,
       executing: z.strictObject({ ...taskAddress, position: count }).optional(),
       phase: z.enum(PHASES),
       records: count,
       loss: z.number().optional(),
-    },
-    { live: z.boolean() },
+    }),
+    () => ({ live: z.boolean() }),
   ),
 };
 

@@ -25,10 +25,26 @@ const { pull, push, pullVersion, pushLane } = HOT_MESSAGES;
 
 /** What these messages are is written beside their fields. */
 const hot = {
-  pull: message('pull', shapeOf(pull.request), shapeOf(pull.reply)),
-  push: message('push', shapeOf(push.request), shapeOf(push.reply)),
-  pullVersion: message('pullVersion', shapeOf(pullVersion.request), shapeOf(pullVersion.reply)),
-  pushLane: message('pushLane', shapeOf(pushLane.request), shapeOf(pushLane.reply)),
+  pull: message(
+    'pull',
+    () => shapeOf(pull.request),
+    () => shapeOf(pull.reply),
+  ),
+  push: message(
+    'push',
+    () => shapeOf(push.request),
+    () => shapeOf(push.reply),
+  ),
+  pullVersion: message(
+    'pullVersion',
+    () => shapeOf(pullVersion.request),
+    () => shapeOf(pullVersion.reply),
+  ),
+  pushLane: message(
+    'pushLane',
+    () => shapeOf(pushLane.request),
+    () => shapeOf(pushLane.reply),
+  ),
 };
 
 const placement = z.strictObject({ revision: decimal, shards: count });
@@ -51,16 +67,16 @@ const syncMode = {
   /** Which version this pserver has; answered when it is above that one, or after so long. */
   rounds: message(
     'rounds',
-    { ...toPserver, above: count.optional(), maxWaitMs },
+    () => ({ ...toPserver, above: count.optional(), maxWaitMs }),
     /** `oldest`: the lowest version that can be pulled. `missing`: lanes that round `version` still needs. */
-    { timeline: count, version: count, oldest: count, missing: z.array(count).max(LIMITS.lanes) },
+    () => ({ timeline: count, version: count, oldest: count, missing: z.array(count).max(LIMITS.lanes) }),
   ),
   /** Saves all shards as they are at that round. Answered when the file is published. */
   cut: message(
     'cut',
-    { ...toPserver, masterSecret, ...roundRef, mode: saveMode.optional() },
+    () => ({ ...toPserver, masterSecret, ...roundRef, mode: saveMode.optional() }),
     /** `declined`: this pserver is past that round, or on another timeline. */
-    { outcome: z.enum(['saved', 'declined']), version: count, saved: z.strictObject(savedFile).optional() },
+    () => ({ outcome: z.enum(['saved', 'declined']), version: count, saved: z.strictObject(savedFile).optional() }),
   ),
 };
 
@@ -68,8 +84,8 @@ const ledgers = {
   /** Where the ledger is: the next push wanted of each task, or -1 for a closed task. */
   position: message(
     'position',
-    { ...toPserver, tasks: z.array(z.strictObject(taskRef)).max(LIMITS.positionTasks) },
-    { next: z.array(z.int().min(-1)), recovery: count },
+    () => ({ ...toPserver, tasks: z.array(z.strictObject(taskRef)).max(LIMITS.positionTasks) }),
+    () => ({ next: z.array(z.int().min(-1)), recovery: count }),
   ),
   /**
    * The closed tasks of a pass, by each distinct ledger: to find out what a restored shard lacks. `watermark`: passes
@@ -78,12 +94,12 @@ const ledgers = {
    */
   closed: message(
     'closed',
-    { ...toPserver, pass: count },
-    {
+    () => ({ ...toPserver, pass: count }),
+    () => ({
       recovery: count,
       watermark: count,
       ledgers: z.array(z.string().regex(/^[0-9a-f]*$/)).max(LIMITS.shards),
-    },
+    }),
   ),
   /**
    * Closes discarded tasks, which have `records` records, at the push they have reached: later pushes of them are
@@ -91,12 +107,12 @@ const ledgers = {
    */
   closeTasks: message(
     'closeTasks',
-    {
+    () => ({
       ...toPserver,
       masterSecret,
       tasks: z.array(z.strictObject({ ...taskRef, records: count })).max(LIMITS.closedTasksAtOnce),
-    },
-    {},
+    }),
+    () => ({}),
   ),
 };
 
@@ -112,7 +128,7 @@ const checkpointAndAccount = {
    */
   checkpoint: message(
     'checkpoint',
-    {
+    () => ({
       ...ofJob,
       placement: placement.optional(),
       masterSecret: masterSecret.optional(),
@@ -120,38 +136,42 @@ const checkpointAndAccount = {
       recovery: count.optional(),
       passes: count.optional(),
       mode: saveMode.optional(),
-    },
-    {
+    }),
+    () => ({
       /** `running`: a save was under way already and this request is ignored. */
       outcome: z.enum(['saved', 'running']),
       saved: z.strictObject(savedFile).optional(),
       /** Sent by the master of a job in sync mode. */
       cut: z.strictObject({ ...roundRef, files: savedFiles }).optional(),
-    },
+    }),
   ),
   /** The record accounting of this pserver's shards. */
-  account: message('account', toPserver, {
-    /** Good records below the ledger positions. */
-    applied: count,
-    discarded: count,
-    duplicatePushes: count,
-    /**
-     * Staleness of applied pushes for which it is known: their number, sum and maximum; and pushes refused for
-     * staleness.
-     */
-    staleness: z.strictObject({ counted: count, sum: count, max: count, refused: count }),
-    passes: z.array(z.strictObject({ pass: count, applied: count, closed: count })),
-    /** Tables with admission, eviction or a bound, in the shards that it leads; absent if the job has none. */
-    tables: z.array(tableReport).optional(),
-    /** Sync mode: records of the lanes taken and of their first duplicates, and of those; sums of metrics. */
-    rounds: z
-      .strictObject({
-        received: count,
-        duplicate: count,
-        metrics: passMetrics,
-      })
-      .optional(),
-  }),
+  account: message(
+    'account',
+    () => toPserver,
+    () => ({
+      /** Good records below the ledger positions. */
+      applied: count,
+      discarded: count,
+      duplicatePushes: count,
+      /**
+       * Staleness of applied pushes for which it is known: their number, sum and maximum; and pushes refused for
+       * staleness.
+       */
+      staleness: z.strictObject({ counted: count, sum: count, max: count, refused: count }),
+      passes: z.array(z.strictObject({ pass: count, applied: count, closed: count })),
+      /** Tables with admission, eviction or a bound, in the shards that it leads; absent if the job has none. */
+      tables: z.array(tableReport).optional(),
+      /** Sync mode: records of the lanes taken and of their first duplicates, and of those; sums of metrics. */
+      rounds: z
+        .strictObject({
+          received: count,
+          duplicate: count,
+          metrics: passMetrics,
+        })
+        .optional(),
+    }),
+  ),
 };
 
 const digests = {
@@ -162,22 +182,22 @@ const digests = {
    */
   scanRows: message(
     'scanRows',
-    {
+    () => ({
       ...toPserver,
       table: count,
       after: decimal.optional(),
       maxRows: z.int().min(1).max(LIMITS.scannedRows),
       state: z.boolean(),
-    },
-    { rows: count, done: z.boolean(), slots: z.array(name) },
+    }),
+    () => ({ rows: count, done: z.boolean(), slots: z.array(name) }),
   ),
   /**
    * Reads a block of a dense parameter. Segments of the reply: values (f32), then with `state` the slots in name order.
    */
   scanBlock: message(
     'scanBlock',
-    { ...toPserver, parameter: count, block: count, state: z.boolean() },
-    { slots: z.array(name), step: count.optional() },
+    () => ({ ...toPserver, parameter: count, block: count, state: z.boolean() }),
+    () => ({ slots: z.array(name), step: count.optional() }),
   ),
 };
 
@@ -189,14 +209,14 @@ const files = {
    */
   readFile: message(
     'readFile',
-    {
+    () => ({
       ...ofJob,
       index: count.max(LIMITS.pservers - 1),
       uuid: name,
       offset: count,
       maxBytes: z.int().min(1).max(LIMITS.fileReadBytes),
-    },
-    { bytes: count },
+    }),
+    () => ({ bytes: count }),
   ),
 };
 

@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { LIMITS } from '../../../../src/base/limits.ts';
 import { Replica } from '../../../../src/core/replicas/replica.ts';
-import { replySchema } from '../../../../src/protocol/messages/all-messages.ts';
+import { parseReply } from '../../../../src/protocol/messages/parse.ts';
 import { UnitMachines } from '../../../../src/roles/pserver/replicas/machines.ts';
 import { shownCopies } from '../../../../src/roles/pserver/replicas/requests.ts';
 import type { SharedUpdate } from '../../../../src/roles/pserver/update/shared-update.ts';
@@ -28,7 +28,7 @@ function lead(unit: number): void {
 
 const shown = (making: ReadonlyMap<number, ReadonlySet<number>> = new Map(), from = 0) => {
   const found = shownCopies({ machines, joins: { making: () => new Map(making) as never } }, from);
-  expect(replySchema.parse({ type: 'unitCopies', ...found })).toEqual({ type: 'unitCopies', ...found });
+  expect(parseReply({ type: 'unitCopies', ...found })).toEqual({ type: 'unitCopies', ...found });
   return found;
 };
 
