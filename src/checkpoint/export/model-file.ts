@@ -6,6 +6,7 @@ import * as z from 'zod';
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import { withFile } from '../../base/files.ts';
 import { LIMITS } from '../../base/limits.ts';
+import { once } from '../../base/once.ts';
 import type { Storage, StoredFile } from '../../base/seams.ts';
 import { blockLength, blockShards, denseBlockFloats } from '../../tensor/blocks.ts';
 import type { OptimizerLayout, Trained, TrainedSpec } from '../../tensor/optimizer.ts';
@@ -46,15 +47,17 @@ export interface ModelFacts extends MadeFor {
   readonly job?: string | undefined;
 }
 
-const metadataSchema = z.object({
-  jobId: z.string().min(1).max(LIMITS.nameCharacters),
-  jobName: z.string().max(LIMITS.nameCharacters),
-  parameters: json(trainedSpecSchema),
-  seed: json(z.int()),
-  shards: json(z.int().min(1).max(LIMITS.shards)),
-  job: z.string().max(LIMITS.carriedJobCharacters).optional(),
-  [TENSOR_CRCS]: json(tensorCrcsSchema).optional(),
-});
+const metadataSchema = once(() =>
+  z.object({
+    jobId: z.string().min(1).max(LIMITS.nameCharacters),
+    jobName: z.string().max(LIMITS.nameCharacters),
+    parameters: json(trainedSpecSchema()),
+    seed: json(z.int()),
+    shards: json(z.int().min(1).max(LIMITS.shards)),
+    job: z.string().max(LIMITS.carriedJobCharacters).optional(),
+    [TENSOR_CRCS]: json(tensorCrcsSchema).optional(),
+  }),
+);
 
 /** Whether the file is a merged model, whole or not, or changes to one. */
 export async function isModelFile(storage: Storage, path: string): Promise<boolean> {
@@ -102,7 +105,7 @@ async function readModelFile(file: StoredFile, path: string): Promise<ModelFile>
     const message = `${path}: expected a model of format version ${known}, got version ${version}`;
     throw new PaddletError('VersionMismatch', message, { hint: 'use the paddlet version that wrote the file' });
   }
-  const parsed = metadataSchema.safeParse(Object.fromEntries(source.metadata));
+  const parsed = metadataSchema().safeParse(Object.fromEntries(source.metadata));
   if (!parsed.success) {
     const issue = parsed.error.issues[0];
     throw corrupt(path, `__metadata__: ${issue?.path.join('.')}: ${issue?.message}`);

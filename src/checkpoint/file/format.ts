@@ -8,6 +8,7 @@ import * as z from 'zod';
 import { canonicalJson } from '../../base/canonical-json.ts';
 import { PaddletError } from '../../base/errors.ts';
 import { LIMITS } from '../../base/limits.ts';
+import { once } from '../../base/once.ts';
 import type { PassMetrics } from '../../core/pass-metrics.ts';
 import { type OptimizerLayout, optimizerLayout, type TrainedSpec } from '../../tensor/optimizer.ts';
 import type { StoredTable } from '../../tensor/stored-tables.ts';
@@ -178,50 +179,58 @@ const decimal = z
   .regex(/^\d{1,20}$/)
   .transform(BigInt);
 
-const passMetricsSchema = z.strictObject({
-  pass: count,
-  records: count,
-  weight: z.number(),
-  loss: z.number(),
-  correct: z.number(),
-  squaredError: z.number(),
-  version: count.optional(),
-});
-const roundsSchema = z.strictObject({ round: count, metrics: z.array(passMetricsSchema).max(LIMITS.keptMetrics) });
+const passMetricsSchema = once(() =>
+  z.strictObject({
+    pass: count,
+    records: count,
+    weight: z.number(),
+    loss: z.number(),
+    correct: z.number(),
+    squaredError: z.number(),
+    version: count.optional(),
+  }),
+);
+const roundsSchema = once(() =>
+  z.strictObject({ round: count, metrics: z.array(passMetricsSchema()).max(LIMITS.keptMetrics) }),
+);
 
-const layouts = z
-  .array(
-    z.strictObject({
-      slots: z.array(z.string().max(LIMITS.optimizerSlotCharacters)).max(LIMITS.optimizerSlots),
-      steps: z.boolean(),
-    }),
-  )
-  .max(LIMITS.parameters);
+const layouts = once(() =>
+  z
+    .array(
+      z.strictObject({
+        slots: z.array(z.string().max(LIMITS.optimizerSlotCharacters)).max(LIMITS.optimizerSlots),
+        steps: z.boolean(),
+      }),
+    )
+    .max(LIMITS.parameters),
+);
 
-const metadataSchema = z.object({
-  features: json(z.array(z.string())),
-  uuid: z.string().regex(UUID_PATTERN),
-  jobId: z.string().min(1).max(LIMITS.nameCharacters),
-  jobName: z.string().max(LIMITS.nameCharacters),
-  index: json(count.max(LIMITS.pservers - 1)),
-  token: decimal,
-  recovery: decimal,
-  timeline: decimal,
-  kind: z.literal(['full', 'delta']),
-  parents: json(z.array(z.string().regex(UUID_PATTERN)).min(1).max(LIMITS.deltaParents)).optional(),
-  clean: json(z.boolean()),
-  createdAt: json(z.number().min(0)),
-  parameters: json(trainedSpecSchema),
-  seed: json(z.int()),
-  shards: json(z.int().min(1).max(LIMITS.shards)),
-  rounds: json(roundsSchema).optional(),
-  job: z.string().max(LIMITS.carriedJobCharacters).optional(),
-  shardsHere: json(count.max(LIMITS.shards)),
-  extents: json(count.max(LIMITS.shards)),
-  rows: json(count),
-  state: json(z.strictObject({ dense: layouts, sparse: layouts })),
-  checksumsCrc32: json(z.uint32()),
-});
+const metadataSchema = once(() =>
+  z.object({
+    features: json(z.array(z.string())),
+    uuid: z.string().regex(UUID_PATTERN),
+    jobId: z.string().min(1).max(LIMITS.nameCharacters),
+    jobName: z.string().max(LIMITS.nameCharacters),
+    index: json(count.max(LIMITS.pservers - 1)),
+    token: decimal,
+    recovery: decimal,
+    timeline: decimal,
+    kind: z.literal(['full', 'delta']),
+    parents: json(z.array(z.string().regex(UUID_PATTERN)).min(1).max(LIMITS.deltaParents)).optional(),
+    clean: json(z.boolean()),
+    createdAt: json(z.number().min(0)),
+    parameters: json(trainedSpecSchema()),
+    seed: json(z.int()),
+    shards: json(z.int().min(1).max(LIMITS.shards)),
+    rounds: json(roundsSchema()).optional(),
+    job: z.string().max(LIMITS.carriedJobCharacters).optional(),
+    shardsHere: json(count.max(LIMITS.shards)),
+    extents: json(count.max(LIMITS.shards)),
+    rows: json(count),
+    state: json(z.strictObject({ dense: layouts(), sparse: layouts() })),
+    checksumsCrc32: json(z.uint32()),
+  }),
+);
 
 /**
  * Throws `VersionMismatch` for a file of another format version, `CheckpointCorrupt` for a foreign file or metadata
@@ -230,7 +239,7 @@ const metadataSchema = z.object({
 export function parseMetadata(metadata: ReadonlyMap<string, string>, file: string): FileFacts {
   if (metadata.get('format') !== FORMAT) throw corrupt(file, 'a safetensors file, but not a checkpoint of paddlet');
   expectVersion(metadata.get('formatVersion'), file);
-  const parsed = metadataSchema.safeParse(Object.fromEntries(metadata));
+  const parsed = metadataSchema().safeParse(Object.fromEntries(metadata));
   if (!parsed.success) {
     const issue = parsed.error.issues[0];
     throw corrupt(file, `__metadata__: ${issue?.path.join('.')}: ${issue?.message}`);

@@ -3,6 +3,7 @@ import { crc32 } from 'node:zlib';
 import * as z from 'zod';
 import { PaddletError } from '../../../base/errors.ts';
 import { LIMITS } from '../../../base/limits.ts';
+import { once } from '../../../base/once.ts';
 import { parsedJson } from '../../../base/parsed-json.ts';
 import { type ColumnSpec, type FieldColumn, vocabularyOf } from '../../columns/column.ts';
 import { fieldColumns } from '../../columns/layout.ts';
@@ -14,29 +15,31 @@ const FRAME = { version: 8, crc32: 12, jsonBytes: 16, json: 24 } as const;
 export const FRAME_BYTES = FRAME.json;
 
 const texts = z.array(z.string()).optional();
-const schema = z.strictObject({
-  columns: z
-    .array(
-      z.strictObject({
-        name: z.string(),
-        type: z.enum(['number', 'category', 'categories', 'label', 'weight', 'group', 'time']),
-        ids: z.enum(['hash', 'integer']).optional(),
-        vocabulary: z.string().optional(),
-        buckets: z.number().optional(),
-        separator: z.string().optional(),
-        format: z.string().optional(),
-        zone: z.string().optional(),
-        positive: texts,
-        negative: texts,
-        classes: texts,
-      }),
-    )
-    .max(LIMITS.columns),
-  /** Path of the file that it was made of: splits by position go by it, and messages. */
-  source: z.string(),
-});
+const schema = once(() =>
+  z.strictObject({
+    columns: z
+      .array(
+        z.strictObject({
+          name: z.string(),
+          type: z.enum(['number', 'category', 'categories', 'label', 'weight', 'group', 'time']),
+          ids: z.enum(['hash', 'integer']).optional(),
+          vocabulary: z.string().optional(),
+          buckets: z.number().optional(),
+          separator: z.string().optional(),
+          format: z.string().optional(),
+          zone: z.string().optional(),
+          positive: texts,
+          negative: texts,
+          classes: texts,
+        }),
+      )
+      .max(LIMITS.columns),
+    /** Path of the file that it was made of: splits by position go by it, and messages. */
+    source: z.string(),
+  }),
+);
 
-export type FileHeader = z.infer<typeof schema>;
+export type FileHeader = z.infer<ReturnType<typeof schema>>;
 type FileColumn = FileHeader['columns'][number];
 
 /** The columns of a job that a file has values of, in the order of their numbers. */
@@ -111,7 +114,7 @@ export function decodeHeader(path: string, bytes: Buffer): FileHeader {
   if (bytes.readUInt32LE(FRAME.crc32) !== crc32(bytes.subarray(FRAME.jsonBytes))) {
     throw damaged(path, 'the check sum of its header differs');
   }
-  const header = schema.safeParse(parsedJson(bytes.toString('utf8', FRAME.json)));
+  const header = schema().safeParse(parsedJson(bytes.toString('utf8', FRAME.json)));
   if (!header.success) throw damaged(path, 'its header cannot be read');
   return header.data;
 }

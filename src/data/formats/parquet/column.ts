@@ -3,6 +3,7 @@ import { crc32 } from 'node:zlib';
 import type { CompressionCodec } from 'hyparquet';
 import * as z from 'zod';
 import { LIMITS } from '../../../base/limits.ts';
+import { once } from '../../../base/once.ts';
 import { builderFor } from './builders.ts';
 import { isKnownCodec } from './codecs.ts';
 import { damaged, Fault, unsupported } from './fault.ts';
@@ -30,19 +31,21 @@ export interface ColumnValues {
 }
 
 const offset = z.bigint().min(0n).optional();
-const chunkSchema = z.looseObject({
-  file_path: z.undefined(),
-  crypto_metadata: z.undefined(),
-  meta_data: z.looseObject({
-    type: z.string(),
-    path_in_schema: z.array(z.string()),
-    codec: z.string(),
-    num_values: z.bigint(),
-    total_compressed_size: z.bigint(),
-    data_page_offset: z.bigint().min(0n),
-    dictionary_page_offset: offset,
+const chunkSchema = once(() =>
+  z.looseObject({
+    file_path: z.undefined(),
+    crypto_metadata: z.undefined(),
+    meta_data: z.looseObject({
+      type: z.string(),
+      path_in_schema: z.array(z.string()),
+      codec: z.string(),
+      num_values: z.bigint(),
+      total_compressed_size: z.bigint(),
+      data_page_offset: z.bigint().min(0n),
+      dictionary_page_offset: offset,
+    }),
   }),
-});
+);
 
 interface Chunk {
   readonly codec: CompressionCodec;
@@ -73,7 +76,7 @@ function chunkOf({ bytes, groups }: Footer, group: number, leaf: Leaf, place: st
   const given = chunks[leaf.index]!;
   if (given.crypto_metadata !== undefined) throw unsupported(place, 'it is encrypted');
   if (given.file_path !== undefined) throw unsupported(place, 'it is in another file');
-  const { data, error } = chunkSchema.safeParse(given);
+  const { data, error } = chunkSchema().safeParse(given);
   if (data === undefined) throw damaged(place, `${error.issues[0]!.path.join('.')}: ${error.issues[0]!.message}`);
   const { codec, num_values, total_compressed_size, data_page_offset, dictionary_page_offset, type, path_in_schema } =
     data.meta_data;

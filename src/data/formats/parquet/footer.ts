@@ -3,6 +3,7 @@ import { type FileMetaData, parquetMetadata } from 'hyparquet';
 import * as z from 'zod';
 import { PaddletError } from '../../../base/errors.ts';
 import { LIMITS } from '../../../base/limits.ts';
+import { once } from '../../../base/once.ts';
 import { nearName } from '../../near-name.ts';
 import { checkedChunks } from './checksums.ts';
 import { damaged, Fault, unsupported } from './fault.ts';
@@ -36,31 +37,37 @@ const ENCRYPTED = 'PARE';
 const TAIL_BYTES = 8;
 
 const whole = z.number().int();
-const logical = z.looseObject({
-  type: z.string().optional(),
-  unit: z.enum(['MILLIS', 'MICROS', 'NANOS']).optional(),
-  scale: whole.optional(),
-  precision: whole.optional(),
-});
-const schema = z.array(
+const logical = once(() =>
   z.looseObject({
-    name: z.string(),
     type: z.string().optional(),
-    type_length: whole.optional(),
-    repetition_type: z.string().optional(),
-    num_children: whole.nonnegative().optional(),
-    converted_type: z.string().optional(),
+    unit: z.enum(['MILLIS', 'MICROS', 'NANOS']).optional(),
     scale: whole.optional(),
     precision: whole.optional(),
-    logical_type: logical.optional(),
   }),
 );
-const metadata = z.looseObject({
-  num_rows: z.bigint(),
-  schema,
-  row_groups: z.array(z.looseObject({ num_rows: z.bigint(), columns: z.array(z.unknown()) })),
-  key_value_metadata: z.array(z.looseObject({ key: z.string(), value: z.string().optional() })).optional(),
-});
+const schema = once(() =>
+  z.array(
+    z.looseObject({
+      name: z.string(),
+      type: z.string().optional(),
+      type_length: whole.optional(),
+      repetition_type: z.string().optional(),
+      num_children: whole.nonnegative().optional(),
+      converted_type: z.string().optional(),
+      scale: whole.optional(),
+      precision: whole.optional(),
+      logical_type: logical().optional(),
+    }),
+  ),
+);
+const metadata = once(() =>
+  z.looseObject({
+    num_rows: z.bigint(),
+    schema: schema(),
+    row_groups: z.array(z.looseObject({ num_rows: z.bigint(), columns: z.array(z.unknown()) })),
+    key_value_metadata: z.array(z.looseObject({ key: z.string(), value: z.string().optional() })).optional(),
+  }),
+);
 
 /** `bytes`: of the file. Throws `DataInvalid`, and what `read` throws. */
 export async function readFooter(path: string, bytes: number, read: ReadBytes): Promise<Footer> {
@@ -98,7 +105,7 @@ function decoded(path: string, bytes: number, footer: Uint8Array): Footer {
     // Whatever hyparquet met where it expected something else.
     throw new Fault('it has not what the metadata of a Parquet file has');
   }
-  const fault = metadata.safeParse(parsed).error?.issues[0];
+  const fault = metadata().safeParse(parsed).error?.issues[0];
   if (fault !== undefined) throw new Fault(`${fault.path.join('.')}: ${fault.message}`);
   const leaves = leavesOf(parsed.schema);
   const count = parsed.row_groups.length * leaves.length;
