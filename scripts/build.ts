@@ -34,7 +34,7 @@ const node = await nodeBinary(root, build, arch);
 const { size: nodeBytes } = await stat(node.path);
 const engine = `${node.version} ${arch} ${nodeBytes} ${ENGINE_OPTIONS.join(' ')}`;
 const hash = createHash('sha256').update(code).update(`\n${engine}`);
-for (const step of ['executable.ts', 'start.cjs', 'compile.cjs'])
+for (const step of ['executable.ts', 'start.cjs', 'compile.cjs', 'compile-roles.ts'])
   hash.update(await readFile(join(import.meta.dirname, 'build-steps', step)));
 const digest = hash.digest('hex');
 const stamp = join(build, `made-${arch}`);

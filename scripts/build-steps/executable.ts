@@ -5,6 +5,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { COMPILED, compileRoles } from './compile-roles.ts';
 import { ENGINE_OPTIONS } from './engine-options.ts';
 import type { NodeBinary } from './node-binary.ts';
 
@@ -19,9 +20,6 @@ const SEA_CONFIG = {
 
 /** The script that runs the bundle: the main script, and an asset for threads (src/host/threads.ts). */
 const START = join(import.meta.dirname, 'start.cjs');
-const COMPILE = join(import.meta.dirname, 'compile.cjs');
-/** Many times what it takes. */
-const COMPILE_LIMIT_MS = 300_000;
 
 export interface ExecutableOptions {
   readonly code: Uint8Array;
@@ -47,9 +45,7 @@ async function byPkg({ code, output, node, arch }: ExecutableOptions, folder: st
     default: { default: typeof import('@yao-pkg/pkg/lib-es5/sea.js').default };
   };
   const assets = await writeAssets(code, folder);
-  // With the options of the executable: V8 refuses what was compiled under others.
-  const words = [...ENGINE_OPTIONS, COMPILE, assets.bundle, assets.compiled];
-  await promisify(execFile)(node.path, words, { cwd: folder, env: {}, timeout: COMPILE_LIMIT_MS });
+  await compileRoles(node.path, assets.bundle, folder);
   await sea.default(START, {
     targets: [{ nodeRange: 'node24', platform: 'linux', arch, output }],
     nodePath: node.path,
@@ -76,17 +72,22 @@ async function forOtherArch({ code, output, node }: ExecutableOptions, folder: s
   await inject(output, 'NODE_SEA_BLOB', await readFile(blob), { sentinelFuse: FUSE });
 }
 
-type Assets = Readonly<Record<'start' | 'bundle' | 'compiled', string>>;
+interface Assets {
+  readonly start: string;
+  readonly bundle: string;
+  readonly [compiled: string]: string;
+}
 
 /** The bundle as a function of what Node gives to a module, and nothing compiled. */
 async function writeAssets(code: Uint8Array, folder: string): Promise<Assets> {
-  const assets = { start: START, bundle: join(folder, 'bundle.js'), compiled: join(folder, 'compiled') };
+  const compiled = COMPILED.map((name) => [name, join(folder, name)] as const);
+  const bundle = join(folder, 'bundle.js');
   const text = Buffer.from(code).toString().replace(/^#!.*/, '');
   // Node reads a text that is ASCII throughout many times faster.
   const ascii = text.replace(/[\u0080-\uffff]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
-  await writeFile(assets.bundle, `(function (exports, require, module, __filename) {${ascii}\n})`);
-  await writeFile(assets.compiled, '');
-  return assets;
+  await writeFile(bundle, `(function (exports, require, module, __filename) {${ascii}\n})`);
+  for (const [, file] of compiled) await writeFile(file, '');
+  return { start: START, bundle, ...Object.fromEntries(compiled) };
 }
 
 type Inject = (file: string, resource: string, data: Buffer, options: { sentinelFuse: string }) => Promise<void>;
