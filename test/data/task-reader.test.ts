@@ -6,6 +6,7 @@ import { LIMITS } from '../../src/base/limits.ts';
 import type { DataFormat } from '../../src/data/formats/registry.ts';
 import { buildIndex } from '../../src/data/index-builder.ts';
 import type { LabelRule } from '../../src/data/labels.ts';
+import { ParsedCache } from '../../src/data/parsed/cache.ts';
 import type { Chunk, DataIndex } from '../../src/data/source.ts';
 import { createTaskReader, type TaskReader } from '../../src/data/task-reader.ts';
 import { cutTasks } from '../../src/data/tasks.ts';
@@ -142,20 +143,44 @@ describe('reading tasks of text', () => {
     const { reader, tasks } = await opened('h.txt', 'libsvm', 6000);
     const whole = async (task: number) => {
       const records = await reader.read(tasks[task]!);
-      return { records, batch: records.batch(0, 3), values: records.batch(0, 3).sparse[0]!.values! };
+      const batch = records.batch(0, 3);
+      const { rows, values } = batch.sparse[0]!;
+      return { records, batch, memory: [rows.buffer, values!.buffer] };
     };
     const [first, second] = [await whole(0), await whole(1)];
     const before = structuredClone(second.batch);
-    expect(second.values.buffer).not.toBe(first.values.buffer);
     first.records.release!();
     first.records.release!();
     const after = [await whole(1), await whole(1)];
     await reader.close();
-    expect(after.filter(({ values }) => values.buffer === first.values.buffer)).toHaveLength(1);
+    const used = [...second.memory, ...after.flatMap(({ memory }) => memory)];
+    expect(new Set(used).size).toBe(6);
+    expect(used).toEqual(expect.arrayContaining(first.memory));
     for (const { batch } of after) expect(batch).toEqual(before);
     expect(() => first.records.batch(0, 3)).toThrow('after they were released');
     expect(() => first.records.pick(Uint32Array.of(0))).toThrow('after they were released');
     expect(() => first.records.goodBefore(1)).toThrow('after they were released');
+  });
+
+  test('the memory of a task that is kept in the cache stays there', async () => {
+    write('i.txt', '1 1:1\n0 2:1\n');
+    const index = await buildIndex(place, { what: 'i.txt', format: 'libsvm', recordsPerTask: 2 });
+    const cache = new ParsedCache(place, { bytes: 2 ** 30 });
+    const options = {
+      format: 'libsvm',
+      files: index.files,
+      labels: BINARY,
+      inputWidth: 0,
+      batchSize: 2,
+      cache,
+    } as const;
+    const reader = createTaskReader(place, options);
+    const [task] = cutTasks(index, 2);
+    expect((await reader.read(task!)).release).toBeTypeOf('function');
+    await reader.close();
+    const kept = createTaskReader(place, options);
+    expect((await kept.read(task!)).release).toBeUndefined();
+    await kept.close();
   });
 
   test('a file that comes back is read', async () => {

@@ -12,6 +12,27 @@ export const DATA: readonly Mutation[] = [
     tests: ['test/roles/trainer/tasks/reader-threads.test.ts'],
   },
   {
+    rule: 'the memory of a task is given to one other task',
+    file: 'src/data/parsed/block-records.ts',
+    find: 'if (!isReleased) free(block);',
+    replace: 'free(block);',
+    tests: ['test/data/task-reader.test.ts'],
+  },
+  {
+    rule: 'a task that was released is not read',
+    file: 'src/data/parsed/block-records.ts',
+    find: "assert(!isReleased, 'records are not read after they were released');",
+    replace: 'assert(isReleased !== undefined);',
+    tests: ['test/data/task-reader.test.ts'],
+  },
+  {
+    rule: 'the memory of a block in the cache is not given to another task',
+    file: 'src/data/task-reader.ts',
+    find: 'if (found !== undefined) return blockRecords(found);',
+    replace: 'if (found !== undefined) return blockRecords(found, () => {});',
+    tests: ['test/data/task-reader.test.ts'],
+  },
+  {
     rule: 'a block counts only while the data files are those that it was made from',
     file: 'src/data/parsed/cache.ts',
     find: 'if (kept.block.records !== records || !areSame(kept.sources, sources)) return undefined;',

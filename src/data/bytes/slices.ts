@@ -89,7 +89,10 @@ export interface SlicesStart {
   /** Called when a line exceeds the maximum length of a record, before its end is searched. */
   readonly onLong?: (line: number) => void;
   readonly sliceBytes?: number | undefined;
-  /** Memory for a slice and what is held of the one before. By default, a slice is valid until the next one is read. */
+  /**
+   * Memory for a slice, with what is held of the one before. By default, a slice is valid only until the next one is
+   * read.
+   */
   readonly room?: (bytes: number) => Uint8Array<ArrayBuffer>;
 }
 
