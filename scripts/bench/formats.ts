@@ -125,7 +125,10 @@ async function measureLog(place: DataPlace, log: Log): Promise<Figure[]> {
   const cache = { bytes: 2 ** 36 };
   const readTasks = async (kept?: ParsedCache): Promise<void> => {
     const reader = createTaskReader(place, { ...options, ...(kept && { cache: kept }) });
-    for (const chunks of part) await reader.read(chunks);
+    for (const chunks of part) {
+      const { release } = await reader.read(chunks);
+      release?.();
+    }
     await reader.close();
   };
   await readTasks(new ParsedCache(place, cache));

@@ -88,7 +88,7 @@ export const LIMITS = {
   /** How often an attempt may have computed each record of its task, as its trainer reports it. */
   timesComputed: 10_000,
   /** Attempts that a trainer may name as held, many times `tasksHeld`. */
-  heldAttempts: 64,
+  heldAttempts: 256,
   /** A part of a shard on its way to another pserver: above the largest row or block with its state. */
   movePieceBytes: 8 * MiB,
   /** A part of a checkpoint file that one `readFile` request may ask for. */
@@ -182,8 +182,11 @@ export const LIMITS = {
   tasks: 10_000_000,
   /** Tasks to replay after which a slice of repairs ends with its pass: with `tasks`, below what a `Map` can hold. */
   repairedTasks: 1_000_000,
-  /** Tasks of a queue that a trainer holds at a time: one it works on, those that it reads ahead or finishes. */
-  tasksHeld: 8,
+  /**
+   * Tasks of a queue that a trainer holds at a time: one it works on, those that it reads ahead or finishes. It holds
+   * so many only if they take a few milliseconds each.
+   */
+  tasksHeld: 24,
   /** Threads of a trainer: one trains, and each of the others parses one of the tasks that are read ahead. */
   trainerThreads: 4,
   /** Unreported attempts at tasks, ended or not, that are counted; beyond this number, the oldest are dropped. */

@@ -18,9 +18,13 @@ import type { TaskLoopOptions } from './loop-options.ts';
 import { reportFailure, returned } from './report-end.ts';
 import { RepeatTask, TaskTrainer } from './task-trainer.ts';
 
-/** Maximum number of tasks whose last pushes or reports are in flight. */
-const MOST_FINISHING = 3;
-/** Tasks that are read ahead: as many as take this time together, so that no hand-out is waited for. */
+/** Maximum number of tasks whose last pushes or reports are in flight: these, or more of short ones. */
+const FINISHING = 3;
+const MOST_FINISHING = 10;
+/**
+ * Tasks that are read ahead, and those that are being finished: as many as take this time together, so that neither a
+ * hand-out is waited for, nor the master's writing of a report.
+ */
 const AHEAD_MS = 40;
 /** Leaves a place for the task that is being computed. */
 const MOST_AHEAD = LIMITS.tasksHeld - MOST_FINISHING - 1;
@@ -60,7 +64,7 @@ class TaskLoop {
   constructor(options: TaskLoopOptions) {
     this.#options = options;
     const { clock } = options.context.host;
-    const mayWait = (): boolean => this.#upcoming.length > 0 && this.#finishing.size < MOST_FINISHING;
+    const mayWait = (): boolean => this.#upcoming.length > 0 && this.#hasRoom;
     this.#ends = new EndReports({ ...options, clock, mayWait });
     this.#trainer = new TaskTrainer(options, this.#ends);
     this.#reading = new TaskReading(options);
@@ -73,8 +77,8 @@ class TaskLoop {
       const task = await this.#changed.until(() => this.#next(), NEVER);
       if (task === 'none') return;
       await this.#work(task);
-      if (this.#finishing.size >= MOST_FINISHING) this.#ends.flush();
-      await this.#changed.until(() => this.#finishing.size < MOST_FINISHING || undefined, NEVER);
+      if (!this.#hasRoom) this.#ends.flush();
+      await this.#changed.until(() => this.#hasRoom || undefined, NEVER);
     }
   }
 
@@ -119,8 +123,17 @@ class TaskLoop {
   }
 
   #ahead(): number {
-    const least = this.#options.threads?.ahead ?? 1;
-    return Math.min(MOST_AHEAD, Math.max(least, Math.floor(AHEAD_MS / Math.max(1, this.#taskMs))));
+    return Math.min(MOST_AHEAD, Math.max(this.#options.threads?.ahead ?? 1, this.#together));
+  }
+
+  /** For one more task that is being finished. */
+  get #hasRoom(): boolean {
+    return this.#finishing.size < Math.min(MOST_FINISHING, Math.max(FINISHING, this.#together));
+  }
+
+  /** Tasks that take `AHEAD_MS` together. */
+  get #together(): number {
+    return Math.floor(AHEAD_MS / Math.max(1, this.#taskMs));
   }
 
   async #nextTasks(most: number): Promise<void> {
