@@ -42,8 +42,8 @@ export interface Capacity {
  * waits for a transaction, and for the one before, which usually has ends of tasks in it.
  */
 const HAND_OUT_TRANSACTIONS = 2;
-/** Short tasks that a trainer gets through in that time: three are handed out at once, three wait for their ends. */
-const HAND_OUT_TASKS = 1.5;
+/** Short tasks that a trainer gets through in that time: several are handed out at once, and wait for their ends. */
+const HAND_OUT_TASKS = 2;
 
 /** Processor time of one push in milliseconds: of its trainer, of each pserver, of the master. */
 export function pushMs({ message, ...demand }: Demand, pservers: number) {

@@ -57,7 +57,7 @@ it('the wall is the part that allows the fewest pushes', () => {
   expect(wallOf(1, 8, slow)).toBe('pservers: link');
   expect(wallOf(64, 8, slow)).toBe('trainers: link');
   expect(wallOf(2, 2, { ...FAST, latencyMs: 100 })).toBe('latency');
-  const short = { ...DEMAND, pushesPerTask: 1, masterTaskMicros: 1000 };
+  const short = { ...DEMAND, pushesPerTask: 1, masterTaskMicros: 1000, trainerMicros: DEMAND.trainerMicros / 2 };
   expect(capacityOf(short, { pservers: 2, trainers: 1 }, FAST).wall).toBe('hand-outs');
 });
 
