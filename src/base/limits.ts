@@ -183,8 +183,8 @@ export const LIMITS = {
   /** Tasks to replay after which a slice of repairs ends with its pass: with `tasks`, below what a `Map` can hold. */
   repairedTasks: 1_000_000,
   /**
-   * Tasks of a queue that a trainer holds at a time: one it works on, those that it reads ahead or finishes. It holds
-   * so many only if they take a few milliseconds each.
+   * Tasks of a queue that a trainer holds at a time: one it works on, those that it reads ahead or finishes. Only
+   * of tasks that take a few milliseconds a trainer holds so many.
    */
   tasksHeld: 24,
   /** Threads of a trainer: one trains, and each of the others parses one of the tasks that are read ahead. */
@@ -277,7 +277,7 @@ export const LIMITS = {
   parsedBlockBytes: 1024 * MiB,
   /** Parsed tasks that a trainer keeps in memory. */
   parsedMemoryBytes: 64 * MiB,
-  /** Free memory of records of tasks that a thread keeps for others: that of three large tasks. */
+  /** Memory of finished tasks that a thread keeps for its next ones. */
   spareMemoryBytes: 64 * MiB,
   /** What parsed tasks leave free on the disk of the cache: checkpoints may be on it. */
   keptFreeBytes: 1024 * MiB,

@@ -21,6 +21,15 @@ export function takeMemory(bytes: number): ArrayBuffer {
   return memory!;
 }
 
+interface ArrayType<A> {
+  new (memory: ArrayBuffer, byteOffset: number, length: number): A;
+  readonly BYTES_PER_ELEMENT: number;
+}
+
+/** An array of that length, whose content is anything. */
+export const takeArray = <A>(type: ArrayType<A>, length: number): A =>
+  new type(takeMemory(type.BYTES_PER_ELEMENT * length), 0, length);
+
 /** The memory is of no one else. */
 export function giveBack(memory: ArrayBuffer): void {
   if (memory.byteLength < LEAST_BYTES) return;

@@ -136,7 +136,7 @@ describe('reading tasks of text', () => {
     expect(open).toBe(0);
   });
 
-  test('a task that was released is not read any more, and its memory is that of another task', async () => {
+  test('a released task is not read, and another task gets its memory', async () => {
     const lines = (label: number): string =>
       Array.from({ length: 6000 }, (_, at) => `${label} ${at}:2 9:${at}\n`).join('');
     write('h.txt', lines(0) + lines(1));
@@ -256,7 +256,7 @@ describe('reading tasks of idx files', () => {
     expect(batch.dense[0]!.values[6]).toBe(4);
   });
 
-  test('a task that was released is not read any more, and its memory is that of another task', async () => {
+  test('a released task is not read, and another task gets its memory', async () => {
     writeIdx('v', 24_000);
     const { reader, tasks } = await opened('v-images-idx3-ubyte', 'idx', 12_000, CLASSES);
     const memoryOf = (values: Batch): ArrayBufferLike => values.dense[0]!.values.buffer;

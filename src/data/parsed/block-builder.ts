@@ -3,7 +3,7 @@ import { assert } from '../../base/assert.ts';
 import type { BadRecord } from '../bad-record.ts';
 import type { SparseKernel } from '../kernels/sparse-kernel.ts';
 import type { Piece, ReadFeatures } from '../piece.ts';
-import { takeMemory } from '../spare-memory.ts';
+import { takeArray } from '../spare-memory.ts';
 import type { ParsedBlock } from './block.ts';
 import { InputBuilder } from './input-builder.ts';
 import { LineRuns } from './line-runs.ts';
@@ -52,8 +52,7 @@ export class BlockBuilder {
     this.inputs = features.map((most) => new InputBuilder({ records, batches, features: most, hasFields }, kernel));
     this.#goods = new Uint32Array(batches + 1);
     this.#labels = new Float32Array(records);
-    this.#rows =
-      width === undefined ? undefined : new Float32Array(takeMemory(4 * records * width), 0, records * width);
+    this.#rows = width === undefined ? undefined : takeArray(Float32Array, records * width);
   }
 
   get records(): number {

@@ -133,7 +133,7 @@ export function memoryOf(block: ParsedBlock): ArrayBuffer[] {
   return [...new Set(arrays.filter((array) => array !== undefined).map(({ buffer }) => buffer as ArrayBuffer))];
 }
 
-/** Nothing uses the block any more. */
+/** Other tasks get the memory of the block, which nothing may use from then on. */
 export function freeBlock(block: ParsedBlock): void {
   for (const memory of memoryOf(block)) giveBack(memory);
 }

@@ -4,7 +4,7 @@ import { createIdDictionary } from '../../base/id-dictionary.ts';
 import { LIMITS } from '../../base/limits.ts';
 import type { DistinctIds, SparseKernel } from '../kernels/sparse-kernel.ts';
 import type { ReadFeatures } from '../piece.ts';
-import { giveBack, takeMemory } from '../spare-memory.ts';
+import { giveBack, takeArray, takeMemory } from '../spare-memory.ts';
 import { type BlockFeatures, START } from './block.ts';
 
 export interface InputSize {
@@ -40,8 +40,8 @@ export class InputBuilder {
     this.#kernel = kernel;
     this.#starts = new Uint32Array(START.words * (size.batches + 1));
     this.#offsets = new Uint32Array(size.records + size.batches + 1);
-    this.#rows = new Uint32Array(takeMemory(4 * size.features), 0, size.features);
-    this.#fields = size.hasFields ? new Uint16Array(takeMemory(2 * size.features), 0, size.features) : undefined;
+    this.#rows = takeArray(Uint32Array, size.features);
+    this.#fields = size.hasFields ? takeArray(Uint16Array, size.features) : undefined;
   }
 
   /** `isLast`: with these records the batch is whole. */
@@ -118,11 +118,7 @@ export class InputBuilder {
   }
 
   #allValues(): Float32Array {
-    this.#values ??= new Float32Array(takeMemory(4 * this.#size.features), 0, this.#size.features).fill(
-      1,
-      0,
-      this.#features,
-    );
+    this.#values ??= takeArray(Float32Array, this.#size.features).fill(1, 0, this.#features);
     return this.#values;
   }
 }

@@ -27,7 +27,7 @@ export interface WantedTask {
 
 export type ToReaderThread =
   | { readonly kind: 'parse'; readonly id: number; readonly task: WantedTask }
-  /** The memory of a task that nothing uses any more, which was moved from this thread. */
+  /** The memory of a finished task, which came from this thread. */
   | { readonly kind: 'free'; readonly memory: readonly ArrayBuffer[] }
   /** The last message: what was parsed is still written to the cache. */
   | { readonly kind: 'close'; readonly id: number };

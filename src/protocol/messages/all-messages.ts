@@ -1,7 +1,7 @@
 /**
- * All messages. To add one, add it to `to-pserver.ts`, `to-master.ts` or `to-any.ts`, by its
- * receiver; those that are sent with every mini-batch are in `hot-messages.ts`. The segments of each are described
- * beside it. docs/protocol.md says the same for other languages.
+ * All messages. To add one, add it to `to-pserver.ts`, `to-master.ts` or `to-any.ts`, by its receiver; those that are
+ * sent with every mini-batch are in `hot-messages.ts`. The segments of each are described beside it. docs/protocol.md
+ * says the same for other languages.
  */
 import type * as z from 'zod';
 import type { errorSchema } from './fields.ts';

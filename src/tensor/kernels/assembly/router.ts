@@ -30,7 +30,8 @@ export function dedupe(
       position = (position + 1) & mask;
       entry = load<u32>(index + (position << 2));
     }
-    // Whether an id is new cannot be predicted, so there is no branch: the id is written behind the others in any case.
+    // A processor cannot predict which ids are new, so there is no branch. The id is written behind the others, and
+    // counts there only if it is new.
     store<u64>(distinct + (<usize>count << 3), id);
     const isNew = <u32>(entry == 0);
     count += isNew;
