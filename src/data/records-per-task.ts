@@ -14,11 +14,14 @@ const USUAL_RECORDS = 8192;
 const BATCHES_PER_TASK = 8;
 /** With fewer tasks, some lanes or trainers would be idle for much of a pass. */
 const TASKS_PER_LANE = 4;
+/** Handing out and ending a task costs as much as several batches of a small model. */
+const LEAST_BATCHES_PER_TASK = 4;
 
 export function recordsPerTaskFor({ records, batchSize, lanes }: Batches & { readonly records: number }): number {
-  const shared = Math.ceil(records / (TASKS_PER_LANE * lanes));
-  const least = Math.ceil(records / LIMITS.tasks);
-  return wholeBatches(Math.max(least, Math.min(usual(batchSize), shared)), batchSize);
+  const shared = Math.min(usual(batchSize), Math.ceil(records / (TASKS_PER_LANE * lanes)));
+  const batchesPerLane = Math.floor(Math.ceil(records / batchSize) / lanes);
+  const few = Math.min(LEAST_BATCHES_PER_TASK, batchesPerLane) * batchSize;
+  return wholeBatches(Math.max(shared, few, Math.ceil(records / LIMITS.tasks)), batchSize);
 }
 
 /** The size of the tasks of large data, whose number of records is not known yet. */

@@ -17,6 +17,12 @@ test.each([
   [45_840_617, 1000, 8, 9000],
   [45_840_617, 4096, 8, 32_768],
   [600_000, 4096, 8, 20_480],
+  // Four batches, if each lane has a task of them.
+  [32_561, 1024, 8, 4096],
+  [32_561, 1024, 4, 4096],
+  [32_561, 1024, 16, 2048],
+  [200_000, 4096, 8, 16_384],
+  [9_216, 1024, 8, 1024],
   // Never less than a batch, even if that is all.
   [5, 128, 8, 128],
   [1, 1, 8, 1],
@@ -45,9 +51,10 @@ describe('whatever the job', () => {
         expect(size).toBeGreaterThan(0);
         expect(size % batchSize).toBe(0);
         expect(Math.ceil(records / size)).toBeLessThanOrEqual(LIMITS.tasks);
-        // A batch less would be four tasks for each lane, unless the number of tasks has reached its limit.
         if (records / recordsPerLargeTask(job) > LIMITS.tasks) return;
-        expect((size - batchSize) * 4 * lanes).toBeLessThan(records);
+        // With a batch less, each lane would have four tasks. Tasks of up to four batches leave each lane at least one.
+        if (size > 4 * batchSize) expect((size - batchSize) * 4 * lanes).toBeLessThan(records);
+        else if (size > batchSize) expect(Math.ceil(records / size)).toBeGreaterThanOrEqual(lanes);
         expect(size).toBeLessThanOrEqual(recordsPerLargeTask(job));
       }),
     );
