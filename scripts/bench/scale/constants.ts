@@ -46,8 +46,11 @@ export const MASTER_IDLE_MS_A_SECOND = 44;
  * while nothing better was measured on a machine without other work.
  */
 export const MESSAGE_MICROS = { trainer: 75, pserver: 75 } as const;
-/** Other work makes a message dearer many times over: with a higher load the difference of two points is none. */
-export const QUIET_LOAD = 5;
+/**
+ * Where more processes want to run than there are cores, a message also pays for switching between them: with a higher
+ * load, the difference of two points is not the price of a message.
+ */
+export const QUIET_LOAD = 2;
 
 /** A link of 10 Gbit/s each way, and what lies between two hosts of one data center: an assumption. */
 export const GIGABIT_PER_S = 10;
