@@ -4,7 +4,7 @@
  */
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { outputJsonSchema } from '../src/commands/json/index.ts';
+import { outputJsonSchema } from './output-schema/index.ts';
 
 const path = fileURLToPath(new URL('../docs/output.schema.json', import.meta.url));
 writeFileSync(path, `${JSON.stringify(outputJsonSchema(), null, 2)}\n`);

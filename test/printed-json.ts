@@ -1,7 +1,7 @@
 /** Whether what a command prints with `--json` is as it is promised (src/commands/json). */
 import * as z from 'zod';
+import { ERROR, OUTPUTS } from '../scripts/output-schema/index.ts';
 import { COMMANDS } from '../src/commands/index.ts';
-import { ERROR, OUTPUTS } from '../src/commands/json/index.ts';
 
 export interface Printed {
   readonly code: number;

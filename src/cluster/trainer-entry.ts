@@ -29,6 +29,12 @@ export const parseTrainerEntry = ({ key, value }: Pick<KeyValue, 'key' | 'value'
 /** Whether `paddlet run` started the trainer that wrote it. */
 export const isStartedByRun = (value: string): boolean => readable(value)?.startedBy === 'run';
 
+/**
+ * Address of a client that does not listen (docs/client.md). If such a client does not answer, this says nothing about
+ * it.
+ */
+export const NOT_LISTENING = '127.0.0.1:1';
+
 /** Undefined when another version wrote it. */
 const readable = (value: string): TrainerEntry | undefined => schema.safeParse(parsedJson(value)).data;
 

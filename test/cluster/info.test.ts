@@ -1,7 +1,7 @@
 /** What a process says of itself is understood whole, or refused with the field that is at fault. */
 import { describe, expect, it } from 'vitest';
 import { PaddletError } from '../../src/base/errors.ts';
-import { parseRoleInfo } from '../../src/cluster/info.ts';
+import { parseRoleInfo } from '../../src/view/info.ts';
 import * as infos from './role-infos.ts';
 
 const ALL = [

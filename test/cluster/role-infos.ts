@@ -1,5 +1,5 @@
 /** What processes of a small job say of themselves. */
-import type { DirectingInfo, MasterInfo, PserverInfo, RoundsInfo, TrainerInfo } from '../../src/cluster/info.ts';
+import type { DirectingInfo, MasterInfo, PserverInfo, RoundsInfo, TrainerInfo } from '../../src/view/info.ts';
 
 const PROCESS = { pid: 17, host: 'here', version: '0.1.0', troubles: [], errors: [] };
 const TRAINER_ID = '5a8f6e0e-2c4f-4a53-9a58-0c5b7b1d2f10';

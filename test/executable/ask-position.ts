@@ -1,7 +1,7 @@
 /** A request that only the owner of units may answer, on a connection that a client has. */
 import { onTestFinished } from 'vitest';
 import * as z from 'zod';
-import { parseRoleInfo } from '../../src/cluster/info.ts';
+import { parseRoleInfo } from '../../src/view/info.ts';
 import type { JobStore } from './job-store.ts';
 
 const jobSchema = z.object({ id: z.string(), batchPlanId: z.string() });

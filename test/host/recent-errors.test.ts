@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
 import { PaddletError } from '../../src/base/errors.ts';
 import { LIMITS } from '../../src/base/limits.ts';
-import { parseRoleInfo } from '../../src/cluster/info.ts';
 import { createLog } from '../../src/host/log.ts';
 import { keepErrors } from '../../src/host/recent-errors.ts';
+import { parseRoleInfo } from '../../src/view/info.ts';
 import { waitingPserver } from '../cluster/role-infos.ts';
 
 /** A second passes before each entry. */

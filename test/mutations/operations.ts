@@ -4,14 +4,14 @@ import type { Mutation } from './mutation.ts';
 export const OPERATIONS: readonly Mutation[] = [
   {
     rule: 'the status of a job follows the answers of its processes, not their keys',
-    file: 'src/cluster/job/health.ts',
+    file: 'src/view/health.ts',
     find: "processes.filter(({ answer }) => answer.kind !== 'none');\n  const nodes",
     replace: 'processes.filter(({ answer }) => answer.kind !== undefined);\n  const nodes',
-    tests: ['test/cluster/job/health.test.ts'],
+    tests: ['test/view/health.test.ts'],
   },
   {
     rule: 'the port of a dead process may be that of the next one: an answer counts if it is that process',
-    file: 'src/cluster/job/describe-job.ts',
+    file: 'src/view/describe-job.ts',
     find: 'info.id === id;',
     replace: 'info.id !== undefined;',
     tests: ['test/commands/status/replaced.test.ts'],
@@ -32,10 +32,10 @@ export const OPERATIONS: readonly Mutation[] = [
   },
   {
     rule: 'a process that does not answer is waited for until its lease ends',
-    file: 'src/cluster/job/health.ts',
+    file: 'src/view/health.ts',
     find: '    ...leases(needs, processes),\n    ...master(processes),',
     replace: '    ...master(processes),',
-    tests: ['test/cluster/job/health.test.ts'],
+    tests: ['test/view/health.test.ts'],
   },
   {
     rule: 'what was read of the newest file of a log is not of the one that came after it',

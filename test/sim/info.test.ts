@@ -3,11 +3,11 @@
  * it went through the frames of the wire.
  */
 import { expect, test } from 'vitest';
-import { parseRoleInfo } from '../../src/cluster/info.ts';
 import { decodeFrame, encodeFrame } from '../../src/protocol/frames/frame.ts';
 import type { ReplyHeader } from '../../src/protocol/messages/all-messages.ts';
 import type { RequestHandler, Session } from '../../src/protocol/messages/channel.ts';
 import { parseReply } from '../../src/protocol/messages/parse.ts';
+import { parseRoleInfo } from '../../src/view/info.ts';
 import type { Mode } from './mode.ts';
 import type { SimulatedProcess } from './process.ts';
 import { runSchedule } from './schedule.ts';

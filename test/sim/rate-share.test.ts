@@ -3,9 +3,9 @@
  * after a pserver was restored and after units have moved.
  */
 import { expect, test } from 'vitest';
-import { type PserverInfo, parseRoleInfo } from '../../src/cluster/info.ts';
 import { rateShareAt } from '../../src/core/shard/schedule.ts';
 import type { RequestHandler, Session } from '../../src/protocol/messages/channel.ts';
+import { type PserverInfo, parseRoleInfo } from '../../src/view/info.ts';
 import type { SimulatedProcess } from './process.ts';
 import { Scenario } from './scenario.ts';
 

@@ -2,10 +2,10 @@
 import { isPaddletError } from '../../src/base/errors.ts';
 import type { Cancel } from '../../src/base/seams.ts';
 import { jobFields } from '../../src/cluster/client/job-fields.ts';
-import { parseRoleInfo } from '../../src/cluster/info.ts';
 import { type JobRecord, parseJobRecord } from '../../src/cluster/job/job-record.ts';
 import type { ReplyHeader, RequestHeader } from '../../src/protocol/messages/all-messages.ts';
 import type { Channel, Outgoing } from '../../src/protocol/messages/channel.ts';
+import { parseRoleInfo } from '../../src/view/info.ts';
 import type { Cluster } from './cluster.ts';
 import type { Dice } from './dice.ts';
 import { KEYS } from './job-keys.ts';

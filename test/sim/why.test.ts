@@ -2,12 +2,12 @@
 import { describe, expect, test } from 'vitest';
 import type { Shell } from '../../src/base/seams.ts';
 import { createPserverGroup } from '../../src/cluster/client/pserver-group.ts';
-import { describeJob, type JobStatus } from '../../src/cluster/job/describe-job.ts';
 import { groupingOf } from '../../src/cluster/job/job-plan.ts';
 import { parseJobRecord } from '../../src/cluster/job/job-record.ts';
 import { followPlacement } from '../../src/cluster/placement/placement-view.ts';
-import type { CauseKind } from '../../src/cluster/why/cause.ts';
-import { whyOf } from '../../src/cluster/why/why.ts';
+import { describeJob, type JobStatus } from '../../src/view/describe-job.ts';
+import type { CauseKind } from '../../src/view/why/cause.ts';
+import { whyOf } from '../../src/view/why/why.ts';
 import { KEYS } from './job-keys.ts';
 import { Scenario, type ScenarioOptions } from './scenario.ts';
 import { DATA_DIR } from './workload.ts';

@@ -5,8 +5,8 @@ import { blank, circlesOf, importsOf, type SourceFile, sourceFiles } from '../so
 const MIDDLE = ['core', 'store', 'protocol', 'tensor', 'checkpoint', 'data', 'model', 'job', 'page'];
 
 /**
- * What the code of a layer may run of other layers. Types may come from any layer but cluster, roles, commands and
- * host.
+ * What the code of a layer may run of other layers. Types may come from any layer but cluster, view, roles, commands
+ * and host.
  */
 const LAYERS: Readonly<Record<string, readonly string[]>> = {
   base: [],
@@ -23,9 +23,11 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   job: ['base', 'tensor', 'model', 'data'],
   checkpoint: ['base', 'core', 'store', 'tensor'],
   cluster: ['base', ...MIDDLE],
-  roles: ['base', ...MIDDLE, 'cluster'],
+  // A job as it is seen: by roles that watch others, and by commands.
+  view: ['base', ...MIDDLE, 'cluster', 'host'],
+  roles: ['base', ...MIDDLE, 'cluster', 'view'],
   host: ['base'],
-  commands: ['base', ...MIDDLE, 'cluster', 'roles', 'host'],
+  commands: ['base', ...MIDDLE, 'cluster', 'view', 'roles', 'host'],
 };
 
 /**
@@ -77,7 +79,8 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     parquet: ['columns', 'text'],
     text: [],
   },
-  cluster: { placement: [], job: ['placement'], client: ['placement', 'job'], why: ['job'] },
+  cluster: { placement: [], job: ['placement'], client: ['placement', 'job'] },
+  view: { why: [] },
   roles: { master: [], pserver: [], trainer: [], launcher: [], evaluator: ['master', 'trainer'] },
   'roles/master': { best: [], tasks: [], rounds: ['tasks'] },
   'roles/pserver': {
@@ -105,22 +108,20 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     help: ['base'],
     history: ['base'],
     init: ['base', 'data'],
-    // What the others print.
-    json: ['base', 'checkpoint', 'doctor', 'evaluate', 'jobs', 'predict', 'resize', 'run', 'status', 'top', 'why'],
     logs: ['base'],
-    page: ['base', 'status', 'top', 'logs'],
+    page: ['base', 'status', 'logs'],
     predict: ['base', 'evaluate'],
     resize: ['base', 'checkpoint'],
     restore: ['base', 'checkpoint'],
-    jobs: ['base', 'checkpoint', 'run', 'status'],
+    jobs: ['base', 'checkpoint', 'run'],
     run: ['base'],
     status: ['base'],
     stop: ['base'],
     token: ['base'],
     trainer: ['base'],
-    top: ['base', 'status'],
+    top: ['base'],
     ui: ['base', 'page'],
-    why: ['base', 'status'],
+    why: ['base'],
   },
 };
 

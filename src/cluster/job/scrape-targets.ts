@@ -1,8 +1,7 @@
 /** Where the metrics of the processes of a job are, in the form that Prometheus reads (`http_sd_config`). */
 import type { Keys } from '../../store/keys.ts';
 import type { Store } from '../../store/store.ts';
-import { trainerAddress } from '../trainer-entry.ts';
-import { NOT_LISTENING } from './health.ts';
+import { NOT_LISTENING, trainerAddress } from '../trainer-entry.ts';
 
 export interface ScrapeTargets {
   readonly targets: readonly string[];

@@ -5,21 +5,19 @@ import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import type { Host } from '../../base/seams.ts';
 import { readEntries } from '../../checkpoint/registry/discover.ts';
 import { generationsOf } from '../../checkpoint/registry/entry.ts';
-import { directingInfo } from '../../cluster/job/describe-job.ts';
 import { defaultChroot, keysOf, ROOT } from '../../store/keys.ts';
 import { listJobs } from '../../store/list-jobs.ts';
 import { retryUntilAnswered } from '../../store/retry-until-answered.ts';
+import { type JobView, viewOf } from '../../view/job-view.ts';
+import { readStoredProgress } from '../../view/stored-progress.ts';
 import { type CommandStore, openCommandStore } from '../base/command-store.ts';
 import { type ErrorJson, errorJson } from '../base/errors.ts';
 import { HOME, hasStore, jobsAtHome } from '../base/find-store.ts';
 import { logFolder } from '../base/job-logs.ts';
-import { jobNetwork } from '../base/job-network.ts';
+import { lookAtJob } from '../base/look-at-job.ts';
 import { fromSystem } from '../base/machine-errors.ts';
 import { QUIET_LOG } from '../base/quiet-log.ts';
 import type { CredentialFlags } from '../base/store-credentials.ts';
-import { showJob } from '../status/show-job.ts';
-import { phaseOf, type ShownStatus } from '../status/shown-status.ts';
-import { readStoredProgress, type StoredProgress } from '../status/stored-progress.ts';
 
 export interface JobRow {
   readonly name: string;
@@ -119,28 +117,28 @@ async function rowOfJob(
   const { clock } = host;
   try {
     const keys = keysOf(defaultChroot(name));
-    const network = jobNetwork({ ...host, log: QUIET_LOG }, store, keys);
-    const status = await retryUntilAnswered(ask, () => showJob(store, keys, network, { clock, folder }));
-    if (status === undefined) throw new PaddletError('JobUnknown', `the job ${name} was deleted`);
-    const hasFailed = status.end !== undefined && 'failure' in status.end;
-    const stored = hasFailed
-      ? await retryUntilAnswered(ask, () => readStoredProgress(store, keys, status))
-      : status.stored;
-    const { entries } = await retryUntilAnswered(ask, () => store.range({ prefix: keys.checkpointsPrefix }));
+    const retryStore = <T>(call: () => Promise<T>): Promise<T> => retryUntilAnswered(ask, call);
+    const look = await lookAtJob({ host, store, keys, folder, retryStore });
+    const { end } = look.seen;
+    const hasFailed = end !== undefined && 'failure' in end;
+    // A look at a job that has ended does not read how far it came.
+    const stored = hasFailed ? await retryStore(() => readStoredProgress(store, keys, look.seen)) : look.seen.stored;
+    const view = viewOf({ ...look, seen: { ...look.seen, stored } });
+    const { entries } = await retryStore(() => store.range({ prefix: keys.checkpointsPrefix }));
     const { published } = readEntries(keys.checkpointsPrefix, entries);
     const files = published.flatMap((one) => generationsOf(one.entry));
     const use = folder === undefined ? undefined : folderUse(folder);
     const checkpointBytes = files.reduce((sum, { bytes = 0 }) => sum + bytes, 0);
-    const isOutside = status.record.job.checkpoint.dir !== undefined;
-    const progress = progressOf(status, stored);
-    const state = stateOf(status);
+    const isOutside = view.record.job.checkpoint.dir !== undefined;
+    const progress = progressOf(view);
+    const state = stateOf(view);
     const seen = [...files.map(({ timestamp }) => timestamp), ...(use?.lastLog === undefined ? [] : [use.lastLog])];
     return {
       name,
       ...(folder !== undefined && { folder }),
       state,
       ...(progress !== undefined && { progress }),
-      lastAlive: lastAlive(status, state, seen, clock.wallSeconds()),
+      lastAlive: lastAlive(view, state, seen, clock.wallSeconds()),
       bytes: (use?.bytes ?? 0) + (use === undefined || isOutside ? checkpointBytes : 0),
     };
   } catch (error) {
@@ -148,38 +146,23 @@ async function rowOfJob(
   }
 }
 
-function stateOf(status: ShownStatus): NonNullable<JobRow['state']> {
-  const phase = phaseOf(status);
-  return phase === 'done' || phase === 'failed' || phase === 'stopped' ? phase : 'running';
-}
+const stateOf = ({ phase }: JobView): NonNullable<JobRow['state']> =>
+  phase === 'done' || phase === 'failed' || phase === 'stopped' ? phase : 'running';
 
-function lastAlive({ record, end }: ShownStatus, state: JobRow['state'], seen: number[], now: number): number {
+function lastAlive({ record, result }: JobView, state: JobRow['state'], seen: number[], now: number): number {
   if (state === 'running') return now;
-  if (end !== undefined && 'result' in end) return record.created + end.result.elapsedSeconds;
-  return Math.max(record.created, ...seen);
+  return result === undefined ? Math.max(record.created, ...seen) : record.created + result.elapsedSeconds;
 }
 
-function progressOf(status: ShownStatus, stored: StoredProgress | undefined): JobRowProgress | undefined {
-  const { passes } = status.record.job.training;
-  const { end } = status;
-  if (end !== undefined && 'result' in end) {
-    const { mode, tasks } = end.result;
-    return { pass: passes, passes, ...(mode === 'async' && { tasks: { total: tasks.total, done: tasks.done } }) };
-  }
-  const master = directingInfo(status);
-  if (master?.mode === 'sync') {
-    const { pass = 0, round, total } = master.rounds;
-    return { pass, passes, ...(round !== undefined && { rounds: { total, done: round } }) };
-  }
-  if (master !== undefined) {
-    const { pass, total, done } = master.tasks;
-    return { pass, passes, tasks: { total: passes * total, done: pass * total + done } };
-  }
-  if (stored === undefined) return undefined;
-  if (stored.mode === 'sync') {
-    return { pass: stored.pass, passes, rounds: { total: stored.total, done: stored.round } };
-  }
-  return { pass: stored.pass, passes, tasks: { total: stored.tasks.total, done: stored.tasks.done } };
+function progressOf({ progress, result, master }: JobView): JobRowProgress | undefined {
+  const { passes, pass, tasks, rounds } = progress;
+  if (pass === undefined && master === undefined) return undefined;
+  return {
+    pass: result === undefined ? (pass ?? 0) : passes,
+    passes,
+    ...(tasks && { tasks: { total: tasks.total, done: tasks.done } }),
+    ...(rounds && { rounds }),
+  };
 }
 
 /** Rethrows bugs, and an interruption of the whole command. */

@@ -1,47 +1,33 @@
-/** What the page shows of a job, from two looks at its status. Pure. */
+/** What the page shows of a job. Pure. */
 import type { UnitCopiesStatus } from '../../cluster/client/describe-copies.ts';
-import { directingInfo, type JobStatus, type LiveProcess } from '../../cluster/job/describe-job.ts';
-import { elapsedSeconds } from '../../cluster/job/job-record.ts';
 import type { KeptModels, Metrics } from '../../cluster/job/job-result.ts';
-import { limitedTables, tableNotes } from '../../cluster/job/limited-tables.ts';
 import { shortId } from '../../cluster/trainer-entry.ts';
 import type { PageJob, PageLogLine, PageProcess, PageProgress, PageUnits } from '../../page/page-data.ts';
-import { secondsLeft, shareDone } from '../base/time-left.ts';
-import { causesOf, phaseOf, type ShownStatus } from '../status/shown-status.ts';
-import { leastApplied } from '../status/status-json.ts';
+import type { LiveProcess } from '../../view/describe-job.ts';
+import type { JobView, ProcessView } from '../../view/job-view.ts';
 import { activityOf } from '../status/status-text.ts';
-import { type Look, type ProcessRow, rowsOf } from '../top/rows.ts';
-import { keyOf, waitsOf } from './waits.ts';
 
-export interface PageLooks {
-  /** Undefined at first: then no rate is known. */
-  readonly before: Look | undefined;
-  readonly now: Look;
+export interface PageLook {
+  readonly view: JobView;
   readonly units: readonly UnitCopiesStatus[];
   readonly log: readonly PageLogLine[];
-  /** Now, in seconds since 1970. */
-  readonly wallSeconds: number;
 }
 
-export function pageJobOf({ before, now, units, log, wallSeconds }: PageLooks): PageJob {
-  const { status } = now;
-  const { record, end, health } = status;
-  const result = end !== undefined && 'result' in end ? end.result : undefined;
-  const kept = result?.evaluation ?? directingInfo(status)?.kept;
-  const rows = rowsOf(before ?? { ...now, status: { ...status, processes: [] } }, now);
+export function pageJobOf({ view, units, log }: PageLook): PageJob {
+  const { record, phase, health, result, why, kept, records, waits } = view;
   return {
     name: record.job.name,
     mode: record.job.training.mode,
-    phase: phaseOf(status),
+    phase,
     health: health.status,
     // A job that is done needs no reason.
-    why: result === undefined ? causesOf(status).map(({ sentence, hint }) => ({ sentence, hint })) : [],
-    progress: progressOf(status, wallSeconds),
-    processes: status.processes.map((process, at) => processOf(process, rows[at]!)),
-    waits: waitsOf(status),
-    units: unitsOf(status, units),
-    records: result?.records ?? recordsOf(status),
-    checkpoints: status.checkpoints.map((one) =>
+    why: result === undefined ? why.map(({ sentence, hint }) => ({ sentence, hint })) : [],
+    progress: progressOf(view),
+    processes: view.live.map(processOf),
+    waits,
+    units: unitsOf(view, units),
+    records,
+    checkpoints: view.checkpoints.map((one) =>
       'error' in one
         ? { error: one.error }
         : {
@@ -49,7 +35,7 @@ export function pageJobOf({ before, now, units, log, wallSeconds }: PageLooks): 
             ...(one.buildsOn && { buildsOn: one.buildsOn }),
           },
     ),
-    ...tablesOf(status),
+    ...tablesOf(view),
     ...(kept === undefined ? {} : { kept: keptOf(kept) }),
     ...(result === undefined
       ? {}
@@ -66,64 +52,28 @@ export function pageJobOf({ before, now, units, log, wallSeconds }: PageLooks): 
   };
 }
 
-function progressOf(status: ShownStatus, wallSeconds: number): PageProgress {
-  const { record, end } = status;
-  const { passes } = record.job.training;
-  if (end !== undefined && 'result' in end) {
-    const { recordsPerSecond, elapsedSeconds: took, evaluation } = end.result;
-    const ended = evaluation?.last.passes ?? passes;
-    return { share: 1, passes, pass: ended - 1, recordsPerSecond, elapsedSeconds: took };
-  }
-  const elapsed = elapsedSeconds(record, wallSeconds);
-  const master = directingInfo(status);
-  if (master === undefined) return { passes, elapsedSeconds: elapsed, ...storedOf(status) };
-  const losses = Object.values(master.trainers).flatMap(({ loss }) => loss ?? []);
+function progressOf({ progress, elapsedSeconds }: JobView): PageProgress {
+  const { share, pass, passes, tasksOfPass, rounds, recordsPerSecond, secondsLeft, loss } = progress;
   return {
-    passes,
-    elapsedSeconds: elapsed,
-    share: master.phase === 'training' ? shareDone(master) : 1,
-    recordsPerSecond: master.recordsPerSecond,
-    secondsLeft: secondsLeft(master),
-    ...(losses.length > 0 && { loss: losses.reduce((sum, loss) => sum + loss, 0) / losses.length }),
-    ...(master.mode === 'sync'
-      ? {
-          pass: master.rounds.pass,
-          ...(master.rounds.round !== undefined && {
-            rounds: { done: master.rounds.round, total: master.rounds.total },
-          }),
-        }
-      : {
-          pass: master.tasks.pass,
-          tasks: { done: master.tasks.done, total: master.tasks.total, pending: master.tasks.pending },
-        }),
+    ...{ passes, elapsedSeconds, share, recordsPerSecond, secondsLeft, pass },
+    ...(loss !== undefined && { loss }),
+    ...(rounds && { rounds }),
+    ...(tasksOfPass && {
+      tasks: { done: tasksOfPass.done, total: tasksOfPass.total, pending: tasksOfPass.pending },
+    }),
   };
 }
 
-/** The saved progress of a job that no master directs. */
-function storedOf({ stored }: ShownStatus): Pick<PageProgress, 'share' | 'pass' | 'rounds'> {
-  if (stored === undefined) return {};
-  const { pass } = stored;
-  if (stored.mode === 'sync') {
-    const { round, total } = stored;
-    return { pass, share: round / Math.max(1, total), rounds: { done: round, total } };
-  }
-  const { done, discarded, total } = stored.tasks;
-  return { pass, share: (done + discarded) / Math.max(1, total) };
-}
-
-function processOf(process: LiveProcess, row: ProcessRow): PageProcess {
-  const { role, id, address, answer } = process;
+function processOf({ name, role, id, address, answer, rates, slow }: ProcessView): PageProcess {
   const info = answer.kind === 'info' ? answer.info : undefined;
-  const isWorking = info?.state === 'working';
-  const bytes = isWorking && info.role === 'pserver' ? info.bytes : undefined;
+  const bytes = info?.state === 'working' && info.role === 'pserver' ? info.bytes : undefined;
   return {
-    ...{ key: keyOf(process), role, address, host: info?.host, pid: info?.pid },
+    ...{ key: name, role, address, host: info?.host, pid: info?.pid },
     id: role === 'master' ? '' : role === 'trainer' ? shortId(id) : id,
     state: info?.state ?? (answer.kind === 'none' ? 'silent' : 'strange'),
     activity: activityIn(answer),
-    ...{ rate: row.rate, rateOf: row.unit, bytes, time: row.time ?? [] },
-    // The note of a master is its phase, and that of an idle process why it does not work: neither means slow.
-    ...(isWorking && role !== 'master' && { slow: row.note }),
+    ...{ rate: rates.rate, rateOf: rates.unit, bytes, time: rates.time ?? [] },
+    ...(info?.state === 'working' && slow !== undefined && { slow }),
     errors: info?.errors ?? [],
   };
 }
@@ -135,7 +85,7 @@ function activityIn(answer: LiveProcess['answer']): string {
   return activityOf(answer, false);
 }
 
-function unitsOf({ spread, record }: JobStatus, units: readonly UnitCopiesStatus[]): PageUnits {
+function unitsOf({ spread, record }: JobView, units: readonly UnitCopiesStatus[]): PageUnits {
   const { units: total, toMove, orphans } = spread;
   const list = units.map(({ unit, primary, inSync, told }) => {
     const behind = Math.max(0, ...(told?.copies ?? []).map((copy) => copy.behind ?? 0));
@@ -144,20 +94,8 @@ function unitsOf({ spread, record }: JobStatus, units: readonly UnitCopiesStatus
   return { total, toMove, orphans, replicas: record.job.cluster.replicas, list };
 }
 
-function recordsOf(status: ShownStatus): PageJob['records'] {
-  const master = directingInfo(status);
-  if (master === undefined) return status.stored?.mode === 'async' ? status.stored.records : {};
-  const account = leastApplied(status);
-  const applied = account && { applied: account.applied, discarded: account.discarded };
-  return master.mode === 'sync' ? { ...applied } : { ...master.sums, ...applied, lost: master.lost };
-}
-
-/** Those of the result, if the job is done. */
-function tablesOf(status: ShownStatus): Pick<PageJob, 'tables'> {
-  const { end } = status;
-  const tables = end !== undefined && 'result' in end ? end.result.tables : limitedTables(status);
+function tablesOf({ tables, notes }: JobView): Pick<PageJob, 'tables'> {
   if (tables === undefined) return {};
-  const notes = end === undefined ? tableNotes(status) : [];
   return {
     tables: tables.map(({ evicted: { bound, unseen }, updated: _, ...table }) => ({
       ...table,

@@ -12,9 +12,9 @@ import { readHistory } from '../../roles/master/load-history.ts';
 import { defaultChroot, type Keys, keysOf } from '../../store/keys.ts';
 import { listJobs } from '../../store/list-jobs.ts';
 import type { Store } from '../../store/store.ts';
+import { type Look, viewOf } from '../../view/job-view.ts';
+import { seeJob } from '../../view/see-job.ts';
 import { linesOf } from '../base/history-lines.ts';
-import { showJob } from '../status/show-job.ts';
-import type { Look } from '../top/rows.ts';
 import { VERSION } from '../version.ts';
 import { curvesOf } from './curves.ts';
 import { KeptNetwork } from './kept-network.ts';
@@ -63,20 +63,20 @@ export class PageLooks {
   async look(): Promise<Looked> {
     const { host, store, keys, folder, servedBy } = this.#options;
     const { clock } = host;
-    const status = await showJob(store, keys, this.#network, { clock, folder });
+    const seen = await seeJob(store, keys, this.#network, { clock, folder });
     this.#network.sweep();
-    const { jobs, curves } = await this.#lookSlowly(status?.end !== undefined);
+    const { jobs, curves } = await this.#lookSlowly(seen?.end !== undefined);
     const wallSeconds = clock.wallSeconds();
     const data = { time: wallSeconds, version: VERSION, servedBy, jobs };
-    if (status === undefined) return { data, curves };
-    const now = { status, atMs: clock.monotonicMs() };
+    if (seen === undefined) return { data, curves };
+    const now = { seen, atMs: clock.monotonicMs(), wallSeconds };
     // A job that was started over is not compared with its former state.
-    const isSame = this.#before?.status.record.id === status.record.id;
-    const before = isSame ? this.#before : undefined;
+    const isSame = this.#before?.seen.record.id === seen.record.id;
+    const view = viewOf(now, isSame ? this.#before : undefined);
     this.#before = now;
-    const units = status.copies ?? (await describePlaces(store, keys, status.record));
+    const units = seen.copies ?? (await describePlaces(store, keys, seen.record));
     const log = await this.#lastLines();
-    return { data: { ...data, job: pageJobOf({ before, now, units, log, wallSeconds }) }, curves };
+    return { data: { ...data, job: pageJobOf({ view, units, log }) }, curves };
   }
 
   /** Until the next look, which compares with nothing. */
@@ -104,7 +104,7 @@ export class PageLooks {
     const { host, store, keys } = this.#options;
     const atMs = host.clock.monotonicMs();
     const isDue = this.#slow === undefined || atMs - this.#slow.atMs >= SLOW_MS;
-    const wasOpen = this.#before !== undefined && this.#before.status.end === undefined;
+    const wasOpen = this.#before !== undefined && this.#before.seen.end === undefined;
     if (!isDue && !(hasEnded && wasOpen)) return this.#slow!;
     const [jobs, curves] = await Promise.all([readJobLines(store), readCurves(store, keys)]);
     this.#slow = { atMs, jobs, curves };

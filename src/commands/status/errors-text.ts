@@ -1,7 +1,7 @@
 /** What went wrong last: of each process the newest warning or error that it still remembers, one line each. */
 import { visible } from '../../base/visible.ts';
-import type { LiveProcess } from '../../cluster/job/describe-job.ts';
 import { shortId } from '../../cluster/trainer-entry.ts';
+import type { LiveProcess } from '../../view/describe-job.ts';
 import { cut, durationText } from '../base/fit.ts';
 
 /** What is older has passed, or is repeated; `--json` and the log have it. */

@@ -2,27 +2,33 @@ import { Flags } from '@oclif/core';
 import { EXIT, type ExitCode, isPaddletError, PaddletError } from '../../base/errors.ts';
 import type { Clock, Host } from '../../base/seams.ts';
 import { CopyClient } from '../../cluster/client/copy-client.ts';
-import type { JobStatus } from '../../cluster/job/describe-job.ts';
 import { type Keys, keysOf } from '../../store/keys.ts';
 import { retryUntilAnswered } from '../../store/retry-until-answered.ts';
 import type { Store } from '../../store/store.ts';
+import { type JobView, viewOf } from '../../view/job-view.ts';
 import { type CommandStore, openCommandStore, STORE_LIMIT_MS } from '../base/command-store.ts';
 import { durationFlag, milliseconds } from '../base/duration-flag.ts';
-import { findChroot, unknownJob, waitForChroot } from '../base/find-store.ts';
+import { findChroot, jobFolder, unknownJob, type WhereFlags, waitForChroot } from '../base/find-store.ts';
 import { columnsOf } from '../base/fit.ts';
 import { jobNetwork } from '../base/job-network.ts';
 import { isReached, waitUntil } from '../base/job-wait.ts';
+import { type Listed, listedIn } from '../base/listed-bad-records.ts';
 import { openLiveCluster } from '../base/live-cluster.ts';
 import { showLive } from '../base/live-view.ts';
+import { lookAtJob } from '../base/look-at-job.ts';
 import { jobArg, namedJob } from '../base/named-job.ts';
 import { QUIET_LOG } from '../base/quiet-log.ts';
 import { type OpenJob, withJob } from '../base/with-job.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
-import { showJob } from './show-job.ts';
-import type { ShownStatus } from './shown-status.ts';
 import { statusJson } from './status-json.ts';
 import { statusText } from './status-text.ts';
 import { type CopiesVerification, verificationText, verifyCopies } from './verify-copies.ts';
+
+/** What one look shows. */
+interface Shown {
+  readonly view: JobView;
+  readonly listed: Listed;
+}
 
 export default class StatusCommand extends PaddletCommand<typeof StatusCommand> {
   static override summary = 'Show the status of a job, or wait until it runs or has ended';
@@ -97,17 +103,18 @@ if copies differ, and 6 if some copies could not be compared in time.`;
       const { store, ask } = opened;
       const keys = await this.findJob(host, ask, signal);
       if (flags.until !== undefined) await this.waitFor(host, store, keys, flags.until, signal);
-      const network = jobNetwork({ ...host, log: QUIET_LOG }, store, keys);
-      const look = async (): Promise<ShownStatus> => {
-        const at = { clock: host.clock, folder: opened?.folder };
-        const status = await retryUntilAnswered(ask, () => showJob(store, keys, network, at));
-        if (status === undefined) throw await unknownJob(store, { ...flags, chroot: keys.chroot });
-        return status;
+      const { folder } = opened;
+      const { typed }: WhereFlags = flags;
+      const retryStore = <T>(call: () => Promise<T>): Promise<T> => retryUntilAnswered(ask, call);
+      const look = async (): Promise<Shown> => {
+        const view = viewOf(await lookAtJob({ host, store, keys, folder, retryStore, typed }));
+        const ofJob = jobFolder({ dir: folder }, view.record.job.name);
+        return { view, listed: listedIn(ofJob, view.result?.records.bad ?? 1) };
       };
       if (flags.watch) return await this.watch(host, interruption, look);
-      const status = await look();
-      this.output(statusJson(status, host.clock.wallSeconds()), () => this.textOf(status, host.clock));
-      return exitOf(status, flags.until);
+      const shown = await look();
+      this.output(statusJson(shown.view, shown.listed), () => this.textOf(shown, host.clock));
+      return exitOf(shown.view, flags.until);
     } catch (error) {
       if (limit.aborted && flags.until !== undefined && !isUnanswered(error)) throw tooLate(flags.until, timeoutMs);
       throw error;
@@ -116,25 +123,23 @@ if copies differ, and 6 if some copies could not be compared in time.`;
     }
   }
 
-  private textOf(status: ShownStatus, clock: Clock): string {
+  private textOf({ view, listed }: Shown, clock: Clock): string {
     const isWide = this.flags.wide;
     const width = process.stdout.isTTY && !isWide ? { columns: columnsOf(process.stdout) } : {};
-    return statusText(status, clock.wallSeconds(), { table: this.table.bind(this), isWide, ...width });
+    return statusText(view, listed, clock.wallSeconds(), { table: this.table.bind(this), isWide, ...width });
   }
 
   /** With the exit code of the job, once it has ended. */
-  private async watch(host: Host, signal: AbortSignal, look: () => Promise<ShownStatus>): Promise<ExitCode> {
+  private async watch(host: Host, signal: AbortSignal, look: () => Promise<Shown>): Promise<ExitCode> {
     const { clock } = host;
     let exit: ExitCode = EXIT.done;
     const end = await showLive({
       ...{ clock, isInLines: this.flags.json, signal, intervalMs: milliseconds(this.flags.interval) },
       look: async () => {
-        const status = await look();
-        exit = exitOf(status, 'done');
-        const text = this.flags.json
-          ? JSON.stringify(statusJson(status, clock.wallSeconds()))
-          : this.textOf(status, clock);
-        return { text, isLast: status.end !== undefined };
+        const shown = await look();
+        exit = exitOf(shown.view, 'done');
+        const text = this.flags.json ? JSON.stringify(statusJson(shown.view, shown.listed)) : this.textOf(shown, clock);
+        return { text, isLast: shown.view.end !== undefined };
       },
     });
     return end === 'over' ? exit : EXIT.interrupted;
@@ -215,6 +220,6 @@ const tooLate = (until: string, ms: number): PaddletError =>
   });
 
 /** With `--until done` a failed job is a failure of the command. */
-function exitOf({ end }: JobStatus, wait: 'running' | 'done' | undefined): ExitCode {
+function exitOf({ end }: JobView, wait: 'running' | 'done' | undefined): ExitCode {
   return wait === 'done' && end !== undefined && 'failure' in end ? end.failure.exitCode : EXIT.done;
 }

@@ -2,49 +2,40 @@
  * The object that `status --json` prints: the fields of the result as far as they are known, the cluster, its
  * processes.
  */
-
 import type { UnitCopiesStatus } from '../../cluster/client/describe-copies.ts';
-import type { DirectingInfo, RecordAccount } from '../../cluster/info.ts';
-import { directingInfo, type JobStatus, type LiveProcess } from '../../cluster/job/describe-job.ts';
-import { elapsedSeconds } from '../../cluster/job/job-record.ts';
-import { allServing, limitedTables } from '../../cluster/job/limited-tables.ts';
-import { causesOf, phaseOf, reasonOf, type ShownStatus } from './shown-status.ts';
-import type { StoredProgress } from './stored-progress.ts';
+import type { JobView, ProcessView } from '../../view/job-view.ts';
+import type { StoredProgress } from '../../view/stored-progress.ts';
+import type { Listed } from '../base/listed-bad-records.ts';
 
-/** `wallSeconds`: now, in seconds since 1970. */
-export function statusJson(status: ShownStatus, wallSeconds: number): object {
-  const { record, end, processes, checkpoints, command, wanted } = status;
+export function statusJson(view: JobView, listed: Listed): object {
+  const { record, end, result, checkpoints, command, wanted, tables } = view;
   const { passes, mode } = record.job.training;
   const common = {
     job: record.job.name,
     mode,
     passes,
-    phase: phaseOf(status),
-    cluster: clusterJson(status),
+    phase: view.phase,
+    cluster: clusterJson(view),
     wanted,
-    units: unitsJson(status),
-    processes: processes.map((process) => ({ ...processJson(process), ...placeJson(process, status) })),
+    units: unitsJson(view),
+    processes: view.processes.map((process) => ({ ...processJson(process), ...shareJson(process, view) })),
   };
-  if (end !== undefined && 'result' in end) return { ...common, ...end.result, ...status.listed };
+  if (result !== undefined) return { ...common, ...result, ...listed };
+  const failure = end !== undefined && 'failure' in end ? end.failure : undefined;
   return {
     ...common,
-    elapsedSeconds: elapsedSeconds(record, wallSeconds),
+    elapsedSeconds: view.elapsedSeconds,
     checkpoints,
-    ...(end && { error: { code: end.failure.code, message: end.failure.message, exit: end.failure.exitCode } }),
-    ...(end === undefined && { why: causesOf(status) }),
+    ...(failure && { error: { code: failure.code, message: failure.message, exit: failure.exitCode } }),
+    ...(end === undefined && { why: view.why }),
     ...(command && { resume: command }),
-    ...tablesJson(status),
-    ...status.listed,
-    ...progressJson(status, directingInfo(status)),
+    ...(tables && { tables }),
+    ...listed,
+    ...progressJson(view),
   };
 }
 
-function tablesJson(status: ShownStatus): object {
-  const tables = limitedTables(status);
-  return tables === undefined ? {} : { tables };
-}
-
-function unitsJson({ spread, record, copies }: ShownStatus): object {
+function unitsJson({ spread, record, copies }: JobView): object {
   const { units: total, toMove, orphans, lacking } = spread;
   return {
     total,
@@ -61,12 +52,11 @@ function copiesJson({ unit, primary, inSync, told }: UnitCopiesStatus): object {
 }
 
 /** As it is now; `written` is what the last master wrote, which counts only while that master answers. */
-function clusterJson(status: ShownStatus): object {
-  const { health, written, processes, here } = status;
+function clusterJson({ health, reason, written, processes, here }: JobView): object {
   const isBelieved = processes.some(({ role, answer }) => role === 'master' && answer.kind === 'info');
   return {
     cluster_status: health.status,
-    reason: reasonOf(status),
+    reason,
     nodes: health.nodes,
     waitingFor: here?.kind === 'dead' ? [] : health.waitingFor,
     ...(here?.kind === 'run' && { run: { pid: here.pid } }),
@@ -74,28 +64,19 @@ function clusterJson(status: ShownStatus): object {
   };
 }
 
-function progressJson(status: ShownStatus, master: DirectingInfo | undefined): object {
-  if (master === undefined) return storedJson(status.stored);
-  const { waitReason, passes, recordsPerSecond, kept } = master;
+function progressJson({ master, records, kept, stored, progress: { tasks } }: JobView): object {
+  if (master === undefined) return storedJson(stored);
+  const { waitReason, recordsPerSecond } = master;
   const evaluation = kept === undefined ? {} : { evaluation: kept };
-  const applied = leastApplied(status);
-  const records = applied && { applied: applied.applied, discarded: applied.discarded };
   if (master.mode === 'sync') {
     const { pass, ...rounds } = master.rounds;
-    return {
-      ...(pass === undefined ? {} : { pass }),
-      rounds,
-      records: { ...records },
-      ...evaluation,
-      recordsPerSecond,
-      waitReason,
-    };
+    return { ...(pass === undefined ? {} : { pass }), rounds, records, ...evaluation, recordsPerSecond, waitReason };
   }
-  const { pass, total, done, todo, pending, discarded } = master.tasks;
+  const { pass, todo, pending } = master.tasks;
   return {
     pass,
-    tasks: { total: passes * total, done: pass * total + done, discarded, todo, pending },
-    records: { ...master.sums, ...records, lost: master.lost },
+    tasks: { ...tasks, todo, pending },
+    records,
     ...evaluation,
     recordsPerSecond,
     attempts: master.attempts,
@@ -111,21 +92,14 @@ function storedJson(stored: StoredProgress | undefined): object {
   return { pass, rounds: { total: stored.total, round: stored.round, records: stored.records } };
 }
 
-/** From the ledgers of the pserver that applied least; undefined unless all shards are among those that answered. */
-export function leastApplied(status: JobStatus): RecordAccount | undefined {
-  const accounts = allServing(status)?.map(({ account }) => account);
-  return accounts?.reduce((least, one) => (one.applied < least.applied ? one : least));
-}
-
 /** What the store has of a pserver: it does not depend on its answer. */
-function placeJson({ role, id }: LiveProcess, { spread, record }: JobStatus): object {
-  const share = role === 'pserver' ? spread.pservers.find(({ index }) => index === Number(id)) : undefined;
+function shareJson({ share }: ProcessView, { record }: JobView): object {
   if (share === undefined) return {};
   const { status, isLeaving, units, copies, labels } = share;
   return { status, isLeaving, units, ...(record.job.cluster.replicas > 1 && { copies }), ...labels };
 }
 
-function processJson({ role, id, address, lease, answer }: LiveProcess): object {
+function processJson({ role, id, address, lease, answer }: ProcessView): object {
   const named = role === 'pserver' ? { index: Number(id) } : role === 'trainer' ? { id } : {};
   const known = { role, ...named, address, lease };
   switch (answer.kind) {

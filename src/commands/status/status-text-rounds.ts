@@ -1,12 +1,16 @@
 /** The rounds of a job in sync mode, for people. */
-import type { DirectingInfo, RoundsInfo } from '../../cluster/info.ts';
+
 import { shortId } from '../../cluster/trainer-entry.ts';
+import type { DirectingInfo } from '../../view/info.ts';
+import type { Cause } from '../../view/why/cause.ts';
 
 /** A round that takes longer is reported. */
 const SLOW_MS = 1_000;
 
-export function roundsText(rounds: RoundsInfo, job: Pick<DirectingInfo, 'passes' | 'waitReason'>): string[] {
-  const { passes, waitReason } = job;
+type SyncInfo = Pick<Extract<DirectingInfo, { mode: 'sync' }>, 'rounds' | 'passes' | 'waitReason'>;
+
+/** `why`: causes that are shown beside these lines. The lines do not repeat them. */
+export function roundsText({ rounds, passes, waitReason }: SyncInfo, why: readonly Cause[]): string[] {
   const { round, pass, ofPass, total, cut, timeline, cutting, helped } = rounds;
   const lines: string[] = [];
   if (round !== undefined && pass !== undefined) {
@@ -20,13 +24,16 @@ export function roundsText(rounds: RoundsInfo, job: Pick<DirectingInfo, 'passes'
     const setBack = timeline === undefined || timeline === 0 ? '' : `; timeline ${timeline}`;
     lines.push(`last cut: ${last}${cutting === undefined ? '' : `; round ${cutting} is being saved`}${setBack}`);
   }
-  const slow = rounds.pservers.filter(({ waitedMs, missing }) => waitedMs > SLOW_MS && missing.length > 0);
+  const isExplained = why.some(({ kind }) => kind === 'barrier');
+  const slow = isExplained
+    ? []
+    : rounds.pservers.filter(({ waitedMs, missing }) => waitedMs > SLOW_MS && missing.length > 0);
   for (const { index, version, missing, waitedMs } of slow) {
     const seconds = (waitedMs / 1000).toFixed(1);
     lines.push(`pserver ${index}: round ${version} has waited ${seconds} s for lanes ${spans(missing)}`);
   }
   const isIdle = round === undefined || rounds.lanes.some((trainers) => trainers.length === 0);
-  if (isIdle || slow.length > 0) lines.push(`waiting: ${waitReason}`);
+  if (why.length === 0 && (isIdle || slow.length > 0)) lines.push(`waiting: ${waitReason}`);
   return lines;
 }
 

@@ -1,22 +1,23 @@
 /** The status of a job for people. */
+
+import { counted } from '../../base/counted.ts';
 import { visible } from '../../base/visible.ts';
-import type { DirectingInfo, RoleInfo } from '../../cluster/info.ts';
-import { type BuildsOn, directingInfo, type JobStatus, type LiveProcess } from '../../cluster/job/describe-job.ts';
-import { silenceText } from '../../cluster/job/health.ts';
 import type { KeptModel, KeptModels } from '../../cluster/job/job-result.ts';
-import { limitedTables, tableNotes } from '../../cluster/job/limited-tables.ts';
 import { shellCommand } from '../../cluster/job/start-command.ts';
 import { shortId } from '../../cluster/trainer-entry.ts';
 import { isoTime } from '../../host/clock.ts';
+import type { BuildsOn, LiveProcess } from '../../view/describe-job.ts';
+import { silenceText, type Waiting, waitingText } from '../../view/health.ts';
+import type { DirectingInfo, RoleInfo } from '../../view/info.ts';
+import type { JobView, ProcessView } from '../../view/job-view.ts';
+import type { CauseKind } from '../../view/why/cause.ts';
 import { cut, durationText, wrapped } from '../base/fit.ts';
-import { listedText } from '../base/listed-bad-records.ts';
+import { type Listed, listedText } from '../base/listed-bad-records.ts';
 import { pointText, resultText } from '../base/result-text.ts';
 import type { MakeTable } from '../base/table.ts';
-import { secondsLeft } from '../base/time-left.ts';
 import { copiesLine, copiesTable } from './copies-text.ts';
 import { errorsText } from './errors-text.ts';
 import { limitedTablesTable } from './limited-tables.ts';
-import { causesOf, phaseOf, reasonOf, type ShownStatus } from './shown-status.ts';
 import { roundsText } from './status-text-rounds.ts';
 import { timesText } from './times-text.ts';
 
@@ -28,72 +29,107 @@ export interface TextOptions {
   readonly columns?: number | undefined;
 }
 
-/** `wallSeconds`: now, in seconds since 1970. */
-export function statusText(status: ShownStatus, wallSeconds: number, options: TextOptions): string {
-  const { table, isWide, columns = Number.POSITIVE_INFINITY } = options;
-  const { record, end, processes, written, health, here, copies, listed = {} } = status;
-  const { replicas } = record.job.cluster;
-  if (end !== undefined && 'result' in end)
-    return resultText({ ...end.result, ...listed }, record.job.training.classWeights);
-  const lines = [`job ${record.job.name}: ${phaseOf(status)}`];
-  if (end !== undefined) lines.push(...`${end.failure.code}: ${end.failure.message}`.split('\n'));
-  const master = directingInfo(status);
-  if (master !== undefined) {
-    lines.push(...(master.mode === 'sync' ? roundsText(master.rounds, master) : tasksText(master)));
-    lines.push(...paceText(master));
-    if (master.kept !== undefined) lines.push(keptText(master.kept));
-    if (isSaveRefused(status)) lines.push(...checkpointText(status.checkpoints, wallSeconds));
-  } else lines.push(...storedText(status, wallSeconds));
-  lines.push(...listedText(listed));
-  // The line about the cluster says what there is to say when no process answers.
-  const [cause] = end !== undefined || health.status === 'UNKNOWN' ? [] : causesOf(status);
-  if (cause !== undefined) lines.push(`why: ${cause.sentence}`);
-  const reason = reasonOf(status);
-  lines.push(`cluster: ${health.status}${reason && `, ${reason}`}`);
+/** `listed`: where bad records are listed. `wallSeconds`: now, in seconds since 1970. */
+export function statusText(view: JobView, listed: Listed, wallSeconds: number, options: TextOptions): string {
+  const { columns = Number.POSITIVE_INFINITY } = options;
+  const { record, end, result, health, here, live } = view;
+  if (result !== undefined) return resultText({ ...result, ...listed }, record.job.training.classWeights);
+  // Ids, addresses and reasons that processes wrote: none of them can start a new line.
+  const head = [...progressText(view, wallSeconds), ...listedText(listed), ...clusterText(view)];
+  const lines = head.map((line) => wrapped(visible(line), columns));
+  // A command is copied: it stays in one piece.
+  if (end === undefined && health.status === 'UNKNOWN' && here?.kind !== 'run')
+    lines.push(...resumeText(view).map(visible));
+  if (live.length === 0) return [...lines, 'no live processes'].join('\n');
+  const tables = tablesText(view, options).flatMap((one) => ['', ...one.split('\n').map((line) => cut(line, columns))]);
+  return [...lines, ...tables, ...errorsText(live, wallSeconds, columns)].join('\n');
+}
+
+/** What the job does, how far it is, how fast and how good. */
+function progressText(view: JobView, wallSeconds: number): string[] {
+  const { record, end, master, kept, phase } = view;
+  const lines = [`job ${record.job.name}: ${phase}`];
+  if (end !== undefined && 'failure' in end) lines.push(...`${end.failure.code}: ${end.failure.message}`.split('\n'));
+  if (master === undefined) return [...lines, ...storedText(view, wallSeconds)];
+  lines.push(
+    ...(master.mode === 'sync' ? roundsText(master, view.why) : tasksText(master, view.why)),
+    ...paceText(view),
+  );
+  if (kept !== undefined) lines.push(keptText(kept));
+  if (isSaveRefused(view)) lines.push(...checkpointText(view.checkpoints, wallSeconds));
+  return lines;
+}
+
+/** How the cluster is, and what holds the job up: each trouble once. */
+function clusterText(view: JobView): string[] {
+  const { record, end, processes, written, health, copies, notes } = view;
+  const lines = end === undefined ? healthText(view) : [`cluster: ${health.status}${afterComma(view.reason)}`];
   if (health.status === 'UNKNOWN' && processes.length > 0 && written !== undefined) {
     lines.push(`the last master wrote ${written.cluster_status}, but it does not answer`);
   }
-  for (const { role, id, answer } of processes) {
-    if (answer.kind === 'notUnderstood') {
-      lines.push(`the ${role === 'master' ? role : `${role} ${id}`} ${answer.error.message}`);
-    }
-  }
-  if (end === undefined && processes.length > 0) lines.push(...spreadText(status), ...timesText(processes));
-  if (copies !== undefined) lines.push(copiesLine(copies, replicas));
-  const [note] = end === undefined ? tableNotes(status) : [];
+  if (end === undefined && processes.length > 0) lines.push(...spreadText(view), ...timesText(processes));
+  if (copies !== undefined) lines.push(copiesLine(copies, record.job.cluster.replicas));
+  const [note] = notes;
   if (note !== undefined) lines.push(`note: ${note.sentence}`);
-  // Ids, addresses and reasons that processes wrote: none of them can start a new line.
-  const shown = lines.map((line) => wrapped(visible(line), columns));
-  // A command is copied: it stays in one piece.
-  if (end === undefined && health.status === 'UNKNOWN' && here?.kind !== 'run')
-    shown.push(...resumeText(status).map(visible));
-  if (processes.length === 0) return [...shown, 'no live processes'].join('\n');
+  return lines;
+}
+
+/** More causes are left to `paddlet why`. */
+const MOST_CAUSES = 3;
+
+function healthText({ health, reason, why, record, here }: JobView): string[] {
+  // When no process answers, the reason is all that is known.
+  if (health.status === 'UNKNOWN' || here !== undefined) return [`cluster: ${health.status}${afterComma(reason)}`];
+  const unexplained = health.waitingFor.filter(
+    ({ kind }) => !why.some((cause) => CAUSES_OF[kind].includes(cause.kind)),
+  );
+  const waits = unexplained.length === 0 ? '' : `, waiting for ${unexplained.map(waitingText).join('; ')}`;
+  const [cause, ...others] = why.slice(0, MOST_CAUSES);
+  const left = why.length - MOST_CAUSES;
+  return [
+    `cluster: ${health.status}${waits}`,
+    ...(cause === undefined ? [] : [`why: ${cause.sentence}`]),
+    ...(cause?.hint === undefined ? [] : [`  ${cause.hint}`]),
+    ...others.map(({ sentence }) => `and: ${sentence}`),
+    ...(left > 0 ? [`and ${counted(left, 'more cause')}: see \`paddlet why ${record.job.name}\``] : []),
+  ];
+}
+
+/** The causes that say the same as a wait of this kind. */
+const CAUSES_OF: Readonly<Record<Waiting['kind'], readonly CauseKind[]>> = {
+  store: ['store', 'lease'],
+  checkpointFolder: ['checkpointFolder'],
+  pserver: ['network'],
+  lease: ['pserver', 'master', 'trainer'],
+  master: ['master', 'waiting', 'hook'],
+  pservers: ['pservers', 'waiting'],
+  trainers: ['trainers'],
+  copies: ['copies'],
+};
+
+const afterComma = (text: string): string => (text === '' ? '' : `, ${text}`);
+
+function tablesText(view: JobView, options: TextOptions): string[] {
+  const { table, isWide, columns = Number.POSITIVE_INFINITY } = options;
+  const { replicas } = view.record.job.cluster;
   const heads = ['role', 'id', 'pid', 'address', ...(isWide ? WIDE : []), 'activity'];
   const isNarrow = columns < NARROW_COLUMNS;
   const shownOf = <T>(cells: readonly T[]): T[] => cells.filter((_, at) => !isNarrow || heads[at] !== 'address');
-  const rows = processes.map((process) => shownOf(processCells(process, status, isWide)));
-  const ofUnits = copies && copiesTable(copies, { table, isWide, replicas });
-  const limited = end === undefined ? limitedTables(status) : undefined;
-  const tables = [
+  const rows = view.live.map((process) => shownOf(processCells(process, view, isWide)));
+  const ofUnits = view.copies && copiesTable(view.copies, { table, isWide, replicas });
+  const limited = view.end === undefined ? view.tables : undefined;
+  return [
     table(shownOf(heads.map((head) => ({ head }))), rows),
     ...(limited === undefined ? [] : [limitedTablesTable(limited, table, columns)]),
     ...(ofUnits === undefined ? [] : [ofUnits]),
   ];
-  const cells = tables.flatMap((one) => ['', ...one.split('\n').map((line) => cut(line, columns))]);
-  return [...shown, ...cells, ...errorsText(processes, wallSeconds, columns)].join('\n');
 }
 
-/** How fast, how good, how long. */
-function paceText(master: DirectingInfo): string[] {
-  const { recordsPerSecond, trainers } = master;
-  const losses = Object.values(trainers).flatMap(({ loss }) => loss ?? []);
-  const left = secondsLeft(master);
+function paceText({ progress: { recordsPerSecond, loss, secondsLeft } }: JobView): string[] {
   const parts = [
     ...(recordsPerSecond === undefined ? [] : [`${recordsPerSecond} records/s`]),
-    ...(losses.length === 0
-      ? []
-      : [`mean loss ${(losses.reduce((sum, loss) => sum + loss, 0) / losses.length).toFixed(4)}`]),
-    ...(left === undefined ? [] : [`${durationText(left)} left`]),
+    ...(loss === undefined ? [] : [`mean loss ${loss.toFixed(4)}`]),
+    ...(secondsLeft === undefined ? [] : [`${durationText(secondsLeft)} left`]),
   ];
   return parts.length === 0 ? [] : [`pace: ${parts.join(', ')}`];
 }
@@ -110,7 +146,7 @@ const WIDE = ['host', 'label', 'zone', 'lease'];
 const NARROW_COLUMNS = 64;
 
 /** Lines about the units, shown while pservers come or go. */
-function spreadText({ spread, wanted }: ShownStatus): string[] {
+function spreadText({ spread, wanted }: JobView): string[] {
   const { pservers, toMove, units, missing } = spread;
   const leaving = pservers.filter(({ isLeaving }) => isLeaving).map(({ index }) => index);
   if (toMove === 0 && leaving.length === 0 && missing.length === 0) return [];
@@ -120,7 +156,7 @@ function spreadText({ spread, wanted }: ShownStatus): string[] {
 }
 
 /** How far the job is that no master directs, and its newest checkpoints. */
-function storedText({ stored, checkpoints, record }: ShownStatus, wallSeconds: number): string[] {
+function storedText({ stored, checkpoints, record }: JobView, wallSeconds: number): string[] {
   const { passes } = record.job.training;
   const lines: string[] = [];
   if (stored !== undefined) {
@@ -140,10 +176,10 @@ function storedText({ stored, checkpoints, record }: ShownStatus, wallSeconds: n
 }
 
 /** A pserver waits for a folder that takes no checkpoint: what a crash would cost grows. */
-const isSaveRefused = ({ health }: ShownStatus): boolean =>
+const isSaveRefused = ({ health }: JobView): boolean =>
   health.waitingFor.some(({ kind }) => kind === 'checkpointFolder');
 
-function checkpointText(checkpoints: JobStatus['checkpoints'], wallSeconds: number): string[] {
+function checkpointText(checkpoints: JobView['checkpoints'], wallSeconds: number): string[] {
   const files = checkpoints.flatMap((one) => ('error' in one ? [] : [one]));
   const wrong = checkpoints.flatMap((one) => ('error' in one ? [one.error] : []));
   if (files.length === 0) return ['newest checkpoint: none', ...wrong];
@@ -162,47 +198,37 @@ function chainText(chains: readonly BuildsOn[]): string[] {
   return [`deltas, which build on ${files} files of ${megabytes} MB`];
 }
 
-function resumeText({ command }: ShownStatus): string[] {
+function resumeText({ command }: JobView): string[] {
   if (command === undefined) return [];
   return [`to resume it, on ${command.host}:`, `  cd ${shellCommand([command.folder])} && ${command.command}`];
 }
 
 type AsyncInfo = Extract<DirectingInfo, { mode: 'async' }>;
 
-function tasksText(master: AsyncInfo): string[] {
+function tasksText(master: AsyncInfo, why: JobView['why']): string[] {
   const { pass, total, todo, pending, done, discarded } = master.tasks;
   const counts = `${todo} todo, ${pending} pending, ${done} done, ${discarded} discarded`;
   const { read, bad, duplicate } = master.sums;
   return [
     `pass ${Math.min(pass + 1, master.passes)} of ${master.passes}, ${total} tasks: ${counts}`,
     `records: ${read} read, ${bad} bad, ${duplicate} duplicate`,
-    ...troubles(master),
+    ...repairsText(master),
+    ...(todo > 0 && pending === 0 && why.length === 0 ? [`waiting: ${master.waitReason}`] : []),
   ];
 }
 
-/** Slow trainers, repairs, discarded tasks, and why no task is handed out. */
-function troubles({ attempts, discarded, recovery, tasks, waitReason }: AsyncInfo): string[] {
-  const lines = attempts
-    .filter(({ slow }) => slow)
-    .map(({ trainer, task, attempt, phase, position, executing, ageMs }) => {
-      const activity = executing ? `in ${phase}, at push ${position}` : 'held, not started';
-      const seconds = (ageMs / 1000).toFixed(1);
-      return `slow: task ${task} (attempt ${attempt}) on trainer ${shortId(trainer)}, ${activity}, for ${seconds} s`;
-    });
-  if (recovery.reconciled < recovery.number) {
-    lines.push(`recovery ${recovery.number}: replaying ${recovery.repairing} tasks because a pserver was restored`);
-  }
-  for (const { task, pass, where, code, error } of discarded) {
-    lines.push(`discarded in pass ${pass + 1}: task ${task} (${where}): ${code}: ${error}`);
-  }
-  if (tasks.todo > 0 && tasks.pending === 0) lines.push(`waiting: ${waitReason}`);
-  return lines;
+function repairsText({ discarded, recovery }: AsyncInfo): string[] {
+  const lines = discarded.map(
+    ({ task, pass, where, code, error }) => `discarded in pass ${pass + 1}: task ${task} (${where}): ${code}: ${error}`,
+  );
+  if (recovery.reconciled === recovery.number) return lines;
+  const replayed = `recovery ${recovery.number}: replaying ${recovery.repairing} tasks because a pserver was restored`;
+  return [replayed, ...lines];
 }
 
-function processCells(process: LiveProcess, { spread, record }: ShownStatus, isWide: boolean): string[] {
-  const { role, id, address, lease, answer } = process;
+function processCells(process: ProcessView, { record }: JobView, isWide: boolean): string[] {
+  const { role, id, address, lease, answer, share } = process;
   const pid = answer.kind === 'info' ? String(answer.info.pid) : '';
-  const share = role === 'pserver' ? spread.pservers.find(({ index }) => index === Number(id)) : undefined;
   const { hostLabel = '', zone = '' } = share?.labels ?? {};
   const place = isWide ? [answer.kind === 'info' ? answer.info.host : '', hostLabel, zone, lease] : [];
   const copies = share === undefined || record.job.cluster.replicas === 1 ? '' : `, ${share.copies} copies`;

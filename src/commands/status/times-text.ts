@@ -1,5 +1,5 @@
 /** Where the time of trainers and pservers goes: one line a role, the sum of its processes since each of them began. */
-import type { LiveProcess } from '../../cluster/job/describe-job.ts';
+import type { LiveProcess } from '../../view/describe-job.ts';
 
 export function timesText(processes: readonly LiveProcess[]): string[] {
   const trainers = new Map<string, number>();

@@ -1,19 +1,16 @@
 import { Flags } from '@oclif/core';
 import { pause } from '../../base/backoff.ts';
 import { EXIT, type ExitCode } from '../../base/errors.ts';
-import { describeJob } from '../../cluster/job/describe-job.ts';
+import { type JobView, viewOf } from '../../view/job-view.ts';
 import { storeTimeoutFlag } from '../base/command-store.ts';
 import { durationFlag, milliseconds } from '../base/duration-flag.ts';
-import { unknownJob } from '../base/find-store.ts';
 import { columnsOf, cut, DEFAULT_COLUMNS, wrapped } from '../base/fit.ts';
-import { jobNetwork } from '../base/job-network.ts';
 import { showLive } from '../base/live-view.ts';
+import { lookAtJob } from '../base/look-at-job.ts';
 import { jobArg, namedJob } from '../base/named-job.ts';
-import { QUIET_LOG } from '../base/quiet-log.ts';
 import { type OpenJob, withJob } from '../base/with-job.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
-import { seenHere } from '../status/seen-here.ts';
-import { headLines, type Look, type ProcessRow, rowsOf, topTable } from './rows.ts';
+import { headLines, rowOf, topTable } from './rows.ts';
 
 /** Rates need two looks. */
 const FIRST_INTERVAL_MS = 500;
@@ -54,27 +51,28 @@ last refresh. Stragglers are marked. The lines above the table show the progress
   private async show(job: OpenJob): Promise<ExitCode> {
     const { clock } = job.host;
     const { count = Number.POSITIVE_INFINITY } = this.flags;
-    let before = await look(job);
-    if (before.status.end === undefined) await pause(clock, FIRST_INTERVAL_MS, job.signal);
+    let before = await lookAtJob(job);
+    if (before.seen.end === undefined) await pause(clock, FIRST_INTERVAL_MS, job.signal);
     let shown = 0;
     const end = await showLive({
       ...{ clock, isInLines: this.flags.json, signal: job.signal, intervalMs: milliseconds(this.flags.interval) },
       look: async () => {
-        const now = await look(job);
-        const rows = rowsOf(before, now);
+        const now = await lookAtJob(job);
+        const view = viewOf(now, before);
         before = now;
         shown += 1;
-        const text = this.flags.json ? JSON.stringify(frameJson(now, rows)) : this.textOf(now, rows);
-        return { text, isLast: now.status.end !== undefined || shown >= count };
+        const text = this.flags.json ? JSON.stringify(frameJson(view)) : this.textOf(view);
+        return { text, isLast: view.end !== undefined || shown >= count };
       },
     });
     return end === 'over' ? EXIT.done : EXIT.interrupted;
   }
 
-  private textOf(now: Look, rows: readonly ProcessRow[]): string {
+  private textOf(view: JobView): string {
     const { isTTY } = process.stdout;
     const columns = columnsOf(process.stdout);
-    const head = headLines(now).join('\n');
+    const head = headLines(view).join('\n');
+    const rows = view.live.map(rowOf);
     if (rows.length === 0) return isTTY ? wrapped(head, columns) : head;
     const top = topTable(rows, isTTY ? columns : DEFAULT_COLUMNS);
     const table = this.table(top.columns, top.rows);
@@ -84,15 +82,7 @@ last refresh. Stragglers are marked. The lines above the table show the progress
   }
 }
 
-const frameJson = ({ status }: Look, rows: readonly ProcessRow[]): object => ({
-  job: status.record.job.name,
-  processes: rows,
+const frameJson = ({ record, processes }: JobView): object => ({
+  job: record.job.name,
+  processes: processes.map(rowOf),
 });
-
-async function look({ host, store, keys, folder, retryStore }: OpenJob): Promise<Look> {
-  const network = jobNetwork({ ...host, log: QUIET_LOG }, store, keys);
-  const status = await retryStore(() => describeJob(store, keys, network));
-  if (status === undefined) throw await unknownJob(store, keys);
-  const here = await seenHere(store.url, folder, status, host.clock);
-  return { status: { ...status, here }, atMs: host.clock.monotonicMs() };
-}

@@ -1,11 +1,9 @@
 /** What `paddlet why` says: for scripts, and for people. */
 import type { PaddletError } from '../../base/errors.ts';
 import { visible } from '../../base/visible.ts';
-import type { DirectingInfo } from '../../cluster/info.ts';
-import { directingInfo } from '../../cluster/job/describe-job.ts';
-import { type TableNote, tableNotes } from '../../cluster/job/limited-tables.ts';
-import { type Cause, oneLine } from '../../cluster/why/cause.ts';
-import { causesOf, phaseOf, type ShownStatus } from '../status/shown-status.ts';
+import type { JobView } from '../../view/job-view.ts';
+import type { TableNote } from '../../view/limited-tables.ts';
+import { type Cause, oneLine } from '../../view/why/cause.ts';
 
 export interface Answer {
   readonly job?: string;
@@ -20,21 +18,18 @@ export interface Answer {
   readonly notes?: readonly TableNote[];
 }
 
-export function answerOf(status: ShownStatus): Answer {
-  const master = directingInfo(status);
-  const notes = status.end === undefined ? tableNotes(status) : [];
+export function answerOf({ record, phase, master, progress, why, notes }: JobView): Answer {
+  const { recordsPerSecond } = master ?? {};
+  const hasTrained = (progress.records ?? 0) > 0;
   return {
-    job: status.record.job.name,
-    phase: phaseOf(status),
-    ...(master?.recordsPerSecond === undefined ? {} : { recordsPerSecond: master.recordsPerSecond }),
-    ...(master !== undefined && hasTrained(master) ? { quietSeconds: Math.round(master.quietMs / 100) / 10 } : {}),
-    causes: causesOf(status),
+    job: record.job.name,
+    phase,
+    ...(recordsPerSecond === undefined ? {} : { recordsPerSecond }),
+    ...(master !== undefined && hasTrained ? { quietSeconds: Math.round(master.quietMs / 100) / 10 } : {}),
+    causes: why,
     ...(notes.length === 0 ? {} : { notes }),
   };
 }
-
-const hasTrained = (master: DirectingInfo): boolean =>
-  (master.mode === 'async' ? master.sums.read : (master.rounds.records ?? 0)) > 0;
 
 export const storeAway = (url: string, { message, hint }: PaddletError): Answer => ({
   phase: 'unknown',

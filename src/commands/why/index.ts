@@ -1,13 +1,11 @@
 import { isPaddletError } from '../../base/errors.ts';
-import { describeJob } from '../../cluster/job/describe-job.ts';
+import { viewOf } from '../../view/job-view.ts';
 import { storeTimeoutFlag } from '../base/command-store.ts';
-import { findStore, unknownJob } from '../base/find-store.ts';
-import { jobNetwork } from '../base/job-network.ts';
+import { findStore } from '../base/find-store.ts';
+import { lookAtJob } from '../base/look-at-job.ts';
 import { jobArg, namedJob } from '../base/named-job.ts';
-import { QUIET_LOG } from '../base/quiet-log.ts';
-import { type OpenJob, withJob } from '../base/with-job.ts';
+import { withJob } from '../base/with-job.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
-import { seenHere } from '../status/seen-here.ts';
 import { type Answer, answerOf, storeAway, whyText } from './answer.ts';
 
 export default class WhyCommand extends PaddletCommand<typeof WhyCommand> {
@@ -35,18 +33,13 @@ The command changes nothing. The exit code is 0, whether or not something holds 
   private async ask(): Promise<Answer> {
     const flags = namedJob(this.args.job, this.flags, this.typed);
     try {
-      return await withJob({ flags, host: this.host('why'), signal: this.interruption() }, lookAt);
+      return await withJob({ flags, host: this.host('why'), signal: this.interruption() }, async (job) =>
+        answerOf(viewOf(await lookAtJob(job))),
+      );
     } catch (error) {
       // That the store does not answer is an answer; that its file is missing is not.
       if (!isPaddletError(error, 'StoreUnavailable')) throw error;
       return storeAway(findStore(flags).url, error);
     }
   }
-}
-
-async function lookAt({ host, store, keys, folder, retryStore }: OpenJob): Promise<Answer> {
-  const network = jobNetwork({ ...host, log: QUIET_LOG }, store, keys);
-  const status = await retryStore(() => describeJob(store, keys, network));
-  if (status === undefined) throw await unknownJob(store, keys);
-  return answerOf({ ...status, here: await seenHere(store.url, folder, status, host.clock) });
 }

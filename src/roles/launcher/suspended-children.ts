@@ -3,9 +3,9 @@
  * does it.
  */
 import type { Clock, Log } from '../../base/seams.ts';
-import type { LiveProcess } from '../../cluster/job/describe-job.ts';
-import type { JobNeeds, Waiting } from '../../cluster/job/health.ts';
 import { createResumePolicy } from '../../core/resume-policy.ts';
+import type { LiveProcess } from '../../view/describe-job.ts';
+import type { JobNeeds, Waiting } from '../../view/health.ts';
 import type { ChildSpec } from './supervised-child.ts';
 
 /** A process that this one started, and that has not ended. */

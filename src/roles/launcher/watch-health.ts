@@ -4,11 +4,11 @@
  */
 import { isPaddletError } from '../../base/errors.ts';
 import type { Cancel, Clock, Log } from '../../base/seams.ts';
-import { askProcesses, type LiveProcess } from '../../cluster/job/describe-job.ts';
-import { healthOf, type JobNeeds, type SeenProcess, type Waiting } from '../../cluster/job/health.ts';
 import type { Network } from '../../protocol/messages/channel.ts';
 import type { Keys } from '../../store/keys.ts';
 import type { Store } from '../../store/store.ts';
+import { askProcesses, type LiveProcess } from '../../view/describe-job.ts';
+import { healthOf, type JobNeeds, type SeenProcess, type Waiting } from '../../view/health.ts';
 import { createSuspendedChildren, type LiveChild, type SuspendedChildren } from './suspended-children.ts';
 
 const EVERY_MS = 1_000;

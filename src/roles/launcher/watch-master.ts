@@ -1,11 +1,11 @@
 /** Asks the master at intervals for the progress of the job. */
 import type { Cancel, Clock, Log } from '../../base/seams.ts';
-import type { DirectingInfo } from '../../cluster/info.ts';
-import { askInfo } from '../../cluster/job/ask-info.ts';
 import type { Channel, Network } from '../../protocol/messages/channel.ts';
 import { follow } from '../../store/follow.ts';
 import type { Keys } from '../../store/keys.ts';
 import type { Store } from '../../store/store.ts';
+import { askInfo } from '../../view/ask-info.ts';
+import type { DirectingInfo } from '../../view/info.ts';
 
 const EVERY_MS = 300;
 

@@ -1,6 +1,6 @@
 /** What trainers could not do last, until they succeed again: for those who ask why a job makes no progress. */
 import type { Clock } from '../../base/seams.ts';
-import type { FailureInfo } from '../../cluster/info.ts';
+import type { FailureInfo } from '../../view/info.ts';
 
 /** Time after which the failure of a trainer that has reported nothing since is dropped. */
 const KEPT_MS = 60_000;

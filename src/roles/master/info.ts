@@ -1,9 +1,9 @@
 /** What the master tells of itself and of the job: for `status`, for the launcher's progress. */
 import type { Clock } from '../../base/seams.ts';
 import type { RoleContext } from '../../cluster/context.ts';
-import type { DirectingInfo, HookInfo, MasterInfo, TrainingInfo } from '../../cluster/info.ts';
-import { processInfo } from '../../cluster/process-info.ts';
 import type { RequestedJob } from '../../job/schema.ts';
+import type { DirectingInfo, HookInfo, MasterInfo, TrainingInfo } from '../../view/info.ts';
+import { processInfo } from '../../view/process-info.ts';
 import { type PserverCounts, registerMasterMetrics } from './metrics.ts';
 import { type MasterState, waitReason } from './state.ts';
 import type { EndedPass } from './training.ts';

@@ -1,7 +1,8 @@
 /** How large the model is, as its pservers say. */
-import { askInfoAt } from '../../cluster/job/ask-info.ts';
+
 import type { PlacementView } from '../../cluster/placement/placement-view.ts';
 import type { Network } from '../../protocol/messages/channel.ts';
+import { askInfoAt } from '../../view/ask-info.ts';
 
 /** Less than the shortest time for which a trainer is chosen to write the model. */
 const ANSWER_WITHIN_MS = 30_000;

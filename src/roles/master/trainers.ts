@@ -2,11 +2,11 @@
 import { isPaddletError } from '../../base/errors.ts';
 import type { Cancel } from '../../base/seams.ts';
 import type { RoleContext } from '../../cluster/context.ts';
-import type { ActivityInfo } from '../../cluster/info.ts';
 import type { JobRecord } from '../../cluster/job/job-record.ts';
 import { parseTrainerEntry } from '../../cluster/trainer-entry.ts';
 import { follow } from '../../store/follow.ts';
 import type { KeyValue } from '../../store/store.ts';
+import type { ActivityInfo } from '../../view/info.ts';
 
 export interface LiveTrainers {
   readonly addresses: ReadonlyMap<string, string>;

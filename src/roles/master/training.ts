@@ -6,7 +6,6 @@
 import type { KeptFile } from '../../checkpoint/registry/kept-key.ts';
 import type { PserverGroup } from '../../cluster/client/pserver-group.ts';
 import type { RoleContext } from '../../cluster/context.ts';
-import type { TrainingInfo } from '../../cluster/info.ts';
 import type { JobRecord } from '../../cluster/job/job-record.ts';
 import type { JobResult, Metrics } from '../../cluster/job/job-result.ts';
 import type { PlacementView } from '../../cluster/placement/placement-view.ts';
@@ -16,6 +15,7 @@ import type { TablesPoint } from '../../core/table-history.ts';
 import type { Model } from '../../model/model.ts';
 import type { Fence } from '../../store/fence.ts';
 import type { Compare } from '../../store/store.ts';
+import type { TrainingInfo } from '../../view/info.ts';
 import type { Dataset } from './dataset.ts';
 
 export interface ConcludeOptions {

@@ -1,6 +1,5 @@
 /** The service of a pserver: it takes units of shards, serves them and saves them. Each mode implements it. */
 import type { RoleContext } from '../../cluster/context.ts';
-import type { ShardsInfo } from '../../cluster/info.ts';
 import type { JobRecord } from '../../cluster/job/job-record.ts';
 import type { HeldLease } from '../../cluster/ownership.ts';
 import type { MasterSecret } from '../../cluster/placement/master-secret.ts';
@@ -10,6 +9,7 @@ import type { PserverRecords } from '../../cluster/placement/pserver-records.ts'
 import type { TableReport } from '../../protocol/messages/table-report.ts';
 import type { Fence } from '../../store/fence.ts';
 import type { TrainedSpec } from '../../tensor/optimizer.ts';
+import type { ShardsInfo } from '../../view/info.ts';
 import type { FileReads } from './files/file-reads.ts';
 import type { OwnedStats } from './held/owned-shards.ts';
 import type { PserverMetrics } from './metrics.ts';

@@ -6,12 +6,12 @@
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import type { PserverGroup } from '../../cluster/client/pserver-group.ts';
 import type { RoleContext, RoleEnd } from '../../cluster/context.ts';
-import type { TrainerInfo } from '../../cluster/info.ts';
 import { type JobWatch, watchJob } from '../../cluster/job/job-watch.ts';
 import { waitForJob } from '../../cluster/job/wait-for-job.ts';
 import { listen } from '../../cluster/listen.ts';
-import { processInfo } from '../../cluster/process-info.ts';
 import type { RequestHandler } from '../../protocol/messages/channel.ts';
+import type { TrainerInfo } from '../../view/info.ts';
+import { processInfo } from '../../view/process-info.ts';
 import { createActivity } from './activity.ts';
 import { registerTrainerMetrics } from './metrics.ts';
 import { type TrainerThreads, trainJob } from './train-job.ts';

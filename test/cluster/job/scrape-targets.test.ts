@@ -1,8 +1,7 @@
 /** Where Prometheus is told to look, by what is registered in the store. */
 import { expect, it, onTestFinished } from 'vitest';
-import { NOT_LISTENING } from '../../../src/cluster/job/health.ts';
 import { scrapeTargets } from '../../../src/cluster/job/scrape-targets.ts';
-import { trainerEntryText } from '../../../src/cluster/trainer-entry.ts';
+import { NOT_LISTENING, trainerEntryText } from '../../../src/cluster/trainer-entry.ts';
 import { keysOf } from '../../../src/store/keys.ts';
 import { openStore } from '../../../src/store/open-store.ts';
 import { ManualClock, MemoryLog } from '../../protocol/rig.ts';

@@ -2,8 +2,8 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { OUTPUTS } from '../../../scripts/output-schema/index.ts';
 import { sparkline } from '../../../src/commands/base/curve-text.ts';
-import { OUTPUTS } from '../../../src/commands/json/index.ts';
 import {
   historyText,
   NO_HISTORY,

@@ -1,16 +1,17 @@
 /** What the page shows of a job: from two looks at its status. */
 import { describe, expect, it } from 'vitest';
 import { PaddletError } from '../../../src/base/errors.ts';
-import type { RoleInfo } from '../../../src/cluster/info.ts';
-import type { LiveProcess } from '../../../src/cluster/job/describe-job.ts';
-import { healthOf } from '../../../src/cluster/job/health.ts';
 import type { JobResult } from '../../../src/cluster/job/job-result.ts';
 import { scalarsOf } from '../../../src/commands/history/scalars.ts';
 import { curvesOf } from '../../../src/commands/page/curves.ts';
 import { pageJobOf } from '../../../src/commands/page/page-job.ts';
-import { waitsOf } from '../../../src/commands/page/waits.ts';
-import type { ShownStatus } from '../../../src/commands/status/shown-status.ts';
 import { parseJobFile } from '../../../src/job/load-job.ts';
+import type { LiveProcess } from '../../../src/view/describe-job.ts';
+import { healthOf } from '../../../src/view/health.ts';
+import type { RoleInfo } from '../../../src/view/info.ts';
+import { viewOf } from '../../../src/view/job-view.ts';
+import type { SeenJob } from '../../../src/view/see-job.ts';
+import { waitsOf } from '../../../src/view/waits.ts';
 import { recordOf } from '../../cluster/job/stored-job.ts';
 import * as infos from '../../cluster/role-infos.ts';
 
@@ -34,7 +35,7 @@ const trainer = (change: object, id = ID): LiveProcess =>
 const pserver = (index: number, change: object = {}): LiveProcess =>
   says({ ...infos.asyncPserver(index, 640), ...change } as RoleInfo, String(index));
 
-function statusOf(processes: readonly LiveProcess[], more: Partial<ShownStatus> = {}): ShownStatus {
+function statusOf(processes: readonly LiveProcess[], more: Partial<SeenJob> = {}): SeenJob {
   const none = { end: undefined, written: undefined, command: undefined, stopRequested: false, checkpoints: [] };
   const health = healthOf(record.job.cluster, processes);
   return { ...none, record, health, processes, spread, wanted: { pservers: 2, trainers: undefined }, ...more };
@@ -44,12 +45,9 @@ const UNITS = [
   { unit: 0, primary: 0, inSync: [0, 1], told: { copies: [{ index: 1, state: 'inSync', behind: 3 }] } as never },
   { unit: 1, primary: undefined, inSync: [], told: undefined },
 ];
-const jobOf = (status: ShownStatus, before?: ShownStatus) =>
-  pageJobOf({
-    before: before && { status: before, atMs: 0 },
-    now: { status, atMs: 2_000 },
-    ...{ units: UNITS, log: [], wallSeconds: 1_060 },
-  });
+const lookAt = (seen: SeenJob, atMs: number) => ({ seen, atMs, wallSeconds: 1_060 });
+const jobOf = (status: SeenJob, before?: SeenJob) =>
+  pageJobOf({ view: viewOf(lookAt(status, 2_000), before && lookAt(before, 0)), units: UNITS, log: [] });
 
 describe('a job that trains', () => {
   const processes = [says(infos.asyncMaster(), 'master'), pserver(0, { updates: 50 }), trainer({ records: 1_640 })];

@@ -1,8 +1,8 @@
 import stringWidth from 'string-width';
 import { expect, it } from 'vitest';
 import type { LoggedError } from '../../../src/base/seams.ts';
-import type { LiveProcess } from '../../../src/cluster/job/describe-job.ts';
 import { errorsText } from '../../../src/commands/status/errors-text.ts';
+import type { LiveProcess } from '../../../src/view/describe-job.ts';
 import { asyncMaster, asyncPserver, workingTrainer } from '../../cluster/role-infos.ts';
 
 const NOW = 1_700_000_000;

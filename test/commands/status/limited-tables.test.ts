@@ -1,12 +1,12 @@
 /** What people see of tables with admission, eviction or a bound. */
 import { expect, it } from 'vitest';
-import type { RoleInfo } from '../../../src/cluster/info.ts';
-import type { LiveProcess } from '../../../src/cluster/job/describe-job.ts';
-import { limitedTables, tableNotes } from '../../../src/cluster/job/limited-tables.ts';
 import { limitedTableText } from '../../../src/commands/base/limited-table-text.ts';
 import { renderTable } from '../../../src/commands/base/table.ts';
 import { limitedTablesTable } from '../../../src/commands/status/limited-tables.ts';
 import { parseJobFile } from '../../../src/job/load-job.ts';
+import type { LiveProcess } from '../../../src/view/describe-job.ts';
+import type { RoleInfo } from '../../../src/view/info.ts';
+import { limitedTables, tableNotes } from '../../../src/view/limited-tables.ts';
 import { recordOf } from '../../cluster/job/stored-job.ts';
 import * as infos from '../../cluster/role-infos.ts';
 

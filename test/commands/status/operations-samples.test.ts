@@ -1,9 +1,6 @@
 /** What docs/operations.md shows of status, evaluate and /metrics is what they print. */
 import { expect, it } from 'vitest';
 import type { UnitCopiesStatus } from '../../../src/cluster/client/describe-copies.ts';
-import type { RoleInfo } from '../../../src/cluster/info.ts';
-import type { LiveProcess } from '../../../src/cluster/job/describe-job.ts';
-import { healthOf } from '../../../src/cluster/job/health.ts';
 import { scoredText } from '../../../src/commands/base/result-text.ts';
 import { renderTable } from '../../../src/commands/base/table.ts';
 import { copiesLine, copiesTable } from '../../../src/commands/status/copies-text.ts';
@@ -11,6 +8,10 @@ import { statusText } from '../../../src/commands/status/status-text.ts';
 import { createMetricsRegistry } from '../../../src/host/metrics.ts';
 import { parseJobFile } from '../../../src/job/load-job.ts';
 import { registerPserverMetrics } from '../../../src/roles/pserver/metrics.ts';
+import type { LiveProcess } from '../../../src/view/describe-job.ts';
+import { healthOf } from '../../../src/view/health.ts';
+import type { RoleInfo } from '../../../src/view/info.ts';
+import { viewOf } from '../../../src/view/job-view.ts';
 import { recordOf } from '../../cluster/job/stored-job.ts';
 import * as infos from '../../cluster/role-infos.ts';
 import { sampleIn } from '../../samples.ts';
@@ -80,7 +81,8 @@ it('status', () => {
     wanted: { pservers: 2, trainers: undefined },
     spread: { units: 64, pservers, missing: [], orphans: 0, toMove: 0, lacking: [], isTold: true },
   };
-  expect(statusText(status, 1_700_000_000, asTable)).toBe(shown.get('dist/paddlet status'));
+  const view = viewOf({ seen: status, atMs: 0, wallSeconds: 1_700_000_000 });
+  expect(statusText(view, {}, 1_700_000_000, asTable)).toBe(shown.get('dist/paddlet status'));
 });
 
 it('evaluate', () => {

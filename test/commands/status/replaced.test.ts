@@ -1,7 +1,7 @@
 /** A dead process whose port another process of the job has: it is not the process that answers there. */
 import { expect, onTestFinished, test } from 'vitest';
-import type { RoleInfo } from '../../../src/cluster/info.ts';
 import { createWebSocketNetwork } from '../../../src/protocol/websocket/network.ts';
+import type { RoleInfo } from '../../../src/view/info.ts';
 import { asyncPserver, workingTrainer } from '../../cluster/role-infos.ts';
 import { TOKEN, testToken } from '../../protocol/join.ts';
 import { fixedRandom, MemoryLog, realClock } from '../../protocol/rig.ts';
@@ -35,8 +35,9 @@ test('status and why tell it from the process that answers', async () => {
     (await runCommand([...words, '--dir', folder], { cwd })).out;
 
   const status = await run('status');
-  expect(status).toContain('cluster: UNHEALTHY, waiting for the lease of pserver 0 to expire, 5 s;');
-  expect(status).toContain('the lease of trainer 00000000 to expire, 5 s');
+  expect(status).toMatch(/^why: Pserver 0 has ended: pserver 1 has its address \S+\.$/m);
+  expect(status).toMatch(/^ {2}its lease expires within 5 s, and then another process takes its place$/m);
+  expect(status).toMatch(/^and: Trainer 00000000 has ended: trainer 5a8f6e0e has its address \S+\.$/m);
   expect(status).toMatch(/^pserver +0 +127\S+ +has ended; pserver 1 has its address$/m);
   expect(status).toMatch(/^pserver +1 +17 /m);
   expect(status).toMatch(/^trainer +00000000 +127\S+ +has ended; trainer 5a8f6e0e has its address$/m);

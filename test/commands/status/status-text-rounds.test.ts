@@ -1,11 +1,11 @@
 /** What `status` says of the rounds of a job in sync mode. */
 import { describe, expect, it } from 'vitest';
-import type { RoundsInfo } from '../../../src/cluster/info.ts';
 import { roundsText } from '../../../src/commands/status/status-text-rounds.ts';
+import type { RoundsInfo } from '../../../src/view/info.ts';
 import { ROUNDS } from '../../cluster/role-infos.ts';
 
 const JOB = { passes: 10, waitReason: 'that is why' };
-const textOf = (change: Partial<RoundsInfo>): string[] => roundsText({ ...ROUNDS, ...change }, JOB);
+const textOf = (change: Partial<RoundsInfo>): string[] => roundsText({ rounds: { ...ROUNDS, ...change }, ...JOB }, []);
 
 describe('the text of status', () => {
   it('has round, lanes by their trainers, and the last cut', () => {
@@ -30,7 +30,7 @@ describe('the text of status', () => {
     expect(textOf({ lanes: [[], []] })).toContain('lanes 0-1: no trainer');
     expect(textOf({ lanes: [[], []] }).at(-1)).toBe('waiting: that is why');
     const { round, pass, ofPass, records, ...unknown } = ROUNDS;
-    expect(roundsText(unknown, JOB)).toEqual([
+    expect(roundsText({ rounds: unknown, ...JOB }, [])).toEqual([
       'lanes 0-1, 3: trainer a',
       'lanes 2: trainer b',
       'lanes 4: trainer b and c',

@@ -1,16 +1,19 @@
 /** What `status` says of a job, for people and for scripts. */
 import { describe, expect, it } from 'vitest';
+import { OUTPUTS } from '../../../scripts/output-schema/index.ts';
 import { PaddletError } from '../../../src/base/errors.ts';
-import type { RoleInfo } from '../../../src/cluster/info.ts';
-import type { InfoAnswer } from '../../../src/cluster/job/ask-info.ts';
-import type { LiveProcess } from '../../../src/cluster/job/describe-job.ts';
-import { healthOf } from '../../../src/cluster/job/health.ts';
 import type { PserverShare, Spread } from '../../../src/cluster/placement/spread.ts';
-import { OUTPUTS } from '../../../src/commands/json/index.ts';
-import { phaseOf, type ShownStatus } from '../../../src/commands/status/shown-status.ts';
+import type { Listed } from '../../../src/commands/base/listed-bad-records.ts';
+import type { MakeTable } from '../../../src/commands/base/table.ts';
 import { statusJson } from '../../../src/commands/status/status-json.ts';
 import { statusText } from '../../../src/commands/status/status-text.ts';
 import { parseJobFile } from '../../../src/job/load-job.ts';
+import type { InfoAnswer } from '../../../src/view/ask-info.ts';
+import type { LiveProcess } from '../../../src/view/describe-job.ts';
+import { healthOf } from '../../../src/view/health.ts';
+import type { RoleInfo } from '../../../src/view/info.ts';
+import { viewOf } from '../../../src/view/job-view.ts';
+import type { SeenJob } from '../../../src/view/see-job.ts';
 import { recordOf } from '../../cluster/job/stored-job.ts';
 import * as infos from '../../cluster/role-infos.ts';
 
@@ -30,7 +33,7 @@ const TRAINER = says(infos.workingTrainer, 't');
 
 const COMMAND = { command: 'paddlet run job.yaml', folder: '/my jobs', host: 'here' };
 
-const statusOf = (processes: readonly LiveProcess[], more: Partial<ShownStatus> = {}): ShownStatus => {
+const statusOf = (processes: readonly LiveProcess[], more: Partial<SeenJob> = {}): SeenJob => {
   const written = { cluster_status: 'OK' as const, reason: '', nodes: [0, 1] };
   const health = healthOf(record.job.cluster, processes);
   const none = { end: undefined, stopRequested: false, checkpoints: [], command: COMMAND };
@@ -39,8 +42,8 @@ const statusOf = (processes: readonly LiveProcess[], more: Partial<ShownStatus> 
 };
 
 /** What is printed is as promised, too. */
-function printed(...[status, wallSeconds]: Parameters<typeof statusJson>): object {
-  const shown = statusJson(status, wallSeconds);
+function printed(seen: SeenJob, wallSeconds: number, listed: Listed = {}): object {
+  const shown = statusJson(viewOf({ seen, atMs: 0, wallSeconds }), listed);
   OUTPUTS.status!.parse(JSON.parse(JSON.stringify(shown)));
   return shown;
 }
@@ -69,10 +72,13 @@ const TIMES = [
 const PACE = 'pace: 320 records/s, mean loss 0.5000, 9 s left';
 
 /** Without the table's alignment. */
-const textOf = (status: ShownStatus, isWide = false): string[] =>
-  statusText(status, NOW, { table: (_columns, rows) => rows.map((row) => row.join(' ')).join('\n'), isWide }).split(
-    '\n',
-  );
+function textOf(seen: SeenJob, isWide = false, listed: Listed = {}): string[] {
+  const table: MakeTable = (_columns, rows) => rows.map((row) => row.join(' ')).join('\n');
+  const view = viewOf({ seen, atMs: 0, wallSeconds: NOW });
+  return statusText(view, listed, NOW, { table, isWide }).split('\n');
+}
+
+const phaseOf = (seen: SeenJob): string => viewOf({ seen, atMs: 0, wallSeconds: NOW }).phase;
 
 describe('the status of a job in async mode', () => {
   it('has its position, its records, and a line for each process', () => {
@@ -129,7 +135,7 @@ describe('the status of a job in async mode', () => {
     expect(printed(status, NOW)).toMatchObject({ processes: [{ errors: [] }, { errors }, { errors: [] }] });
   });
 
-  it('names slow trainers, repairs and discarded tasks', () => {
+  it('names slow trainers once, repairs and discarded tasks', () => {
     const attempt = {
       trainer: 't',
       queue: 'train' as const,
@@ -144,9 +150,12 @@ describe('the status of a job in async mode', () => {
     const discarded = { task: 4, pass: 0, records: 9, trainer: 't', code: 'DataInvalid', error: 'no', where: 'a:1' };
     const recovery = { number: 2, reconciled: 1, repairing: 6 };
     const master = infos.asyncMaster({ attempts: [slow], discarded: [discarded], recovery });
-    expect(textOf(statusOf([says(master, 'master')]))).toEqual(
+    const lines = textOf(statusOf([says(master, 'master'), ...PSERVERS, TRAINER]));
+    expect(lines.filter((line) => line.includes('slow'))).toEqual([
+      'why: Trainer t is slow: it has task 3 of pass 2 (a:1), at push 5, for 12 s.',
+    ]);
+    expect(lines).toEqual(
       expect.arrayContaining([
-        'slow: task 3 (attempt 2) on trainer t, in pull, at push 5, for 12.3 s',
         'recovery 2: replaying 6 tasks because a pserver was restored',
         'discarded in pass 1: task 4 (a:1): DataInvalid: no',
       ]),
@@ -205,8 +214,8 @@ describe('what processes wrote of themselves', () => {
 
   it('has no control characters for people, and no line of its own', () => {
     const lines = textOf(status);
-    const shown = 't\\u001b[2J\\u000amaster  is fine\\u009b31m';
-    expect(lines).toContain(`the trainer ${shown} answered ${shown}`);
+    expect(lines).toContain('why: Trainer t\\u001b[2J\\u000ama answered t\\u001b[2J; master  is fine\\u009b31m.');
+    expect(lines.slice(0, lines.indexOf('')).filter((line) => line.startsWith('master'))).toEqual([]);
   });
 
   it('is as they wrote it for a script', () => {
@@ -222,9 +231,9 @@ describe('the status of a job whose master', () => {
     expect(textOf(statusOf([odd]))).toEqual([
       'job small: waiting',
       'newest checkpoint: none',
+      'cluster: UNHEALTHY, waiting for pserver 0, 1 (0 of 2 are running)',
       'why: The master sent an answer that this version does not understand: field mode.',
-      'cluster: UNHEALTHY, waiting for pserver 0, 1 (0 of 2 are running); trainers: 0 of 1',
-      'the master sent an answer that this version does not understand: field mode',
+      'and: No trainer is running: no task is worked on.',
       '',
       'master   master:master unknown, see above',
     ]);
@@ -252,8 +261,38 @@ it('while a disk takes no checkpoint, says how old the newest one is', () => {
   expect(lines).toContain(
     'newest checkpoint: 2023-11-14T22:13:20Z, 125 s ago, 1.2 MB (pserver 0: file-0, pserver 1: file-1)',
   );
-  expect(lines).toContain('cluster: UNHEALTHY, waiting for room in /saves');
+  expect(lines.filter((line) => line.includes('/saves'))).toEqual([
+    'why: Pserver 0 cannot write its checkpoints and waits for room in /saves.',
+  ]);
+  expect(lines).toContain('cluster: UNHEALTHY');
   expect(textOf(statusOf([MASTER, ...PSERVERS, TRAINER], { checkpoints })).join()).not.toContain('checkpoint');
+});
+
+it('says each trouble once, the cause first, and leaves more than three causes to `why`', () => {
+  const told = { kind: 'store' as const, text: 'the store at etcd://there' };
+  const cutOff = PSERVERS.map(({ answer, id }) =>
+    says({ ...(answer as { info: RoleInfo }).info, troubles: [told] }, id),
+  );
+  expect(textOf(statusOf([MASTER, ...cutOff, TRAINER])).slice(4, 7)).toEqual([
+    'cluster: UNHEALTHY',
+    'why: Pserver 0 and pserver 1 wait for the store at etcd://there.',
+    '  check that the store is running and has free disk space, and that these processes can reach it',
+  ]);
+  const trainers = Array.from({ length: 5 }, (_, at) => live('trainer', `t${at}`, { kind: 'none' }));
+  const lines = textOf(statusOf([MASTER, ...PSERVERS, ...trainers]));
+  expect(lines.filter((line) => line.startsWith('and'))).toEqual([
+    expect.stringMatching(/^and: Trainer t1 at .* does not answer/),
+    expect.stringMatching(/^and: Trainer t2 at .* does not answer/),
+    'and 2 more causes: see `paddlet why small`',
+  ]);
+});
+
+it('does not list dead processes among the live ones', () => {
+  const dead = [live('master', 'master', { kind: 'none' }), live('pserver', '0', { kind: 'none' })];
+  expect(textOf(statusOf(dead)).at(-1)).toBe('pserver 0  pserver:0 does not answer');
+  const lines = textOf(statusOf(dead, { here: { kind: 'dead' } }));
+  expect(lines.at(-1)).toBe('no live processes');
+  expect(lines.join()).not.toContain('does not answer,master');
 });
 
 describe('the status of a job that no master directs', () => {

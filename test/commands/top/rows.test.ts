@@ -1,10 +1,11 @@
 /** What `paddlet top` makes of two looks at a job. */
 import { expect, it } from 'vitest';
-import type { RoleInfo } from '../../../src/cluster/info.ts';
-import type { LiveProcess } from '../../../src/cluster/job/describe-job.ts';
-import type { ShownStatus } from '../../../src/commands/status/shown-status.ts';
-import { headLines, type Look, rowsOf, topTable } from '../../../src/commands/top/rows.ts';
+import { headLines, type ProcessRow, rowOf, topTable } from '../../../src/commands/top/rows.ts';
 import { parseJobFile } from '../../../src/job/load-job.ts';
+import type { LiveProcess } from '../../../src/view/describe-job.ts';
+import type { RoleInfo } from '../../../src/view/info.ts';
+import { type Look, viewOf } from '../../../src/view/job-view.ts';
+import type { SeenJob } from '../../../src/view/see-job.ts';
 import { recordOf } from '../../cluster/job/stored-job.ts';
 import * as infos from '../../cluster/role-infos.ts';
 
@@ -19,9 +20,11 @@ const live = (id: string, answer: LiveProcess['answer'], role: RoleInfo['role'])
 });
 const says = (info: RoleInfo, id: string): LiveProcess => live(id, { kind: 'info', info }, info.role);
 const look = (atMs: number, processes: readonly LiveProcess[]): Look => ({
-  atMs,
-  status: { record, processes, spread, stopRequested: false } as unknown as ShownStatus,
+  ...{ atMs, wallSeconds: 0 },
+  seen: { record, processes, spread, stopRequested: false, health: { status: 'OK' } } as unknown as SeenJob,
 });
+
+const rowsOf = (before: Look, now: Look): ProcessRow[] => viewOf(now, before).live.map(rowOf);
 
 const trainer = (records: number, spentMs: object, pid = 17): LiveProcess =>
   says({ ...infos.workingTrainer, records, spentMs: { ...ZERO, ...spentMs }, pid } as RoleInfo, ID);
@@ -55,7 +58,7 @@ it('counts between the looks: records and pushes in a second, and shares of time
     ...['trainer', '5a8f6e0e', '500 rec/s', 'pull 75%', 'slow: task 12 for 40 s'],
   ]);
   expect(topTable(rows, 50).columns).toHaveLength(topTable(rows, 50).rows[0]!.length);
-  expect(headLines(now)).toEqual([
+  expect(headLines(viewOf(now, before))).toEqual([
     'job small: training, pass 2 of 4, 30%, 320 records/s, 9 s left',
     expect.stringContaining('why: Trainer 5a8f6e0e is slow'),
   ]);
@@ -94,4 +97,11 @@ it('sync mode: marks the trainer that the round waits for', () => {
     );
   expect(notes(999)).toEqual(['training', undefined]);
   expect(notes(3_000)).toEqual(['training', 'the round waits for it, 3 s']);
+});
+
+it('lists no process that is known to be dead', () => {
+  const now = look(2_000, [live('0', { kind: 'none' }, 'pserver')]);
+  const health = { status: 'UNKNOWN', waitingFor: [], nodes: [] };
+  expect(rowsOf(look(0, []), now)).toHaveLength(1);
+  expect(rowsOf(look(0, []), { ...now, seen: { ...now.seen, here: { kind: 'dead' }, health } as SeenJob })).toEqual([]);
 });

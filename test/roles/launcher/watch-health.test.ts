@@ -1,10 +1,10 @@
 /** What `run` says that the job waits for. */
 import { beforeEach, expect, it, onTestFinished } from 'vitest';
 import { PaddletError } from '../../../src/base/errors.ts';
-import { type Waiting, waitingText } from '../../../src/cluster/job/health.ts';
 import type { Network } from '../../../src/protocol/messages/channel.ts';
 import type { LiveChild } from '../../../src/roles/launcher/suspended-children.ts';
 import { watchHealth } from '../../../src/roles/launcher/watch-health.ts';
+import { type Waiting, waitingText } from '../../../src/view/health.ts';
 import { asyncMaster, asyncPserver, workingTrainer } from '../../cluster/role-infos.ts';
 import { MemoryLog } from '../../protocol/rig.ts';
 import { aStore, Master } from '../master/tasks/service-rig.ts';

@@ -1,7 +1,7 @@
 /** What `run` hears of the master, and what it says when it does not understand it. */
 import { expect, it, onTestFinished } from 'vitest';
-import type { DirectingInfo } from '../../../src/cluster/info.ts';
 import { watchMaster } from '../../../src/roles/launcher/watch-master.ts';
+import type { DirectingInfo } from '../../../src/view/info.ts';
 import { asyncMaster, waitingMaster, waitingPserver } from '../../cluster/role-infos.ts';
 import { aStore, Master } from '../master/tasks/service-rig.ts';
 

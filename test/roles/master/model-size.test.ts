@@ -1,9 +1,9 @@
 /** The size of the model is what the pservers say that they have in use. */
 import { expect, it } from 'vitest';
 import { PaddletError } from '../../../src/base/errors.ts';
-import type { RoleInfo } from '../../../src/cluster/info.ts';
 import type { Channel, Network } from '../../../src/protocol/messages/channel.ts';
 import { measureModel } from '../../../src/roles/master/model-size.ts';
+import type { RoleInfo } from '../../../src/view/info.ts';
 import * as infos from '../../cluster/role-infos.ts';
 
 /** Pservers that have so many bytes in use; undefined: it does not answer. */

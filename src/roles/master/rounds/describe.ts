@@ -1,8 +1,8 @@
 /** What the master tells of the rounds: for `status`, for messages, for /metrics. */
 import type { Registry } from 'prom-client';
-import type { RoundsInfo } from '../../../cluster/info.ts';
 import { gauge } from '../../../cluster/series.ts';
 import type { RoundPlan } from '../../../core/rounds/plan.ts';
+import type { RoundsInfo } from '../../../view/info.ts';
 import { type Dataset, describeRecords, describeTask } from '../dataset.ts';
 import type { RoundsState } from './state.ts';
 import type { RoundPosition } from './watch.ts';

@@ -1,5 +1,6 @@
 /** Async mode: points of the curves from the ends of tasks, saved in the transaction that saves the ends. */
 import type { Clock } from '../../../base/seams.ts';
+import type { MasterChange } from '../../../cluster/job/queue-store.ts';
 import {
   type EvaluationPoint,
   type History,
@@ -14,7 +15,6 @@ import type { TablesPoint } from '../../../core/table-history.ts';
 import type { QueueEffect, QueueEvent, TaskQueue } from '../../../core/tasks/events.ts';
 import { totalSums } from '../../../core/tasks/state.ts';
 import type { MetricSums } from '../../../model/model.ts';
-import type { MasterChange } from './queue-store.ts';
 
 const timeMsOf = (clock: Clock): number => Math.round(1000 * clock.wallSeconds());
 

@@ -1,6 +1,7 @@
 /** The service of the training queue, with what a job says about its tasks. */
 import { PaddletError } from '../../../base/errors.ts';
 import type { JobRecord } from '../../../cluster/job/job-record.ts';
+import { loadQueue } from '../../../cluster/job/queue-store.ts';
 import { retryStore } from '../../../cluster/ownership.ts';
 import type { EvaluationPoint } from '../../../core/history.ts';
 import type { TablesPoint } from '../../../core/table-history.ts';
@@ -14,7 +15,6 @@ import { loadHistory } from '../load-history.ts';
 import { ignoreAfter, type TrainingOptions } from '../training.ts';
 import { closeDiscarded } from './conclude.ts';
 import { TaskHistory } from './history.ts';
-import { loadQueue } from './queue-store.ts';
 import { createSavePipeline } from './save-pipeline.ts';
 import { createTaskService, type TaskService } from './service.ts';
 

@@ -10,10 +10,10 @@ import { PaddletError } from '../../../base/errors.ts';
 import { failPoint } from '../../../base/fail-points.ts';
 import { LIMITS } from '../../../base/limits.ts';
 import type { RoleContext } from '../../../cluster/context.ts';
+import { type MasterChange, opOf, type QueueOp } from '../../../cluster/job/queue-store.ts';
 import { retryStore } from '../../../cluster/ownership.ts';
 import type { QueueState } from '../../../core/tasks/state.ts';
 import { type Fence, fencedTxn } from '../../../store/fence.ts';
-import { type MasterChange, opOf, type QueueOp } from './queue-store.ts';
 
 export interface SavePipeline {
   /** Runs `then` when the changes, and all before them, are saved. */

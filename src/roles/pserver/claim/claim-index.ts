@@ -6,11 +6,11 @@ import { assert } from '../../../base/assert.ts';
 import { isPaddletError, PaddletError } from '../../../base/errors.ts';
 import type { Cancel } from '../../../base/seams.ts';
 import type { RoleContext } from '../../../cluster/context.ts';
-import { askInfoAt } from '../../../cluster/job/ask-info.ts';
 import { claimKey, type HeldLease, lossOf } from '../../../cluster/ownership.ts';
 import { createSignal, logWaiting, type Signal } from '../../../cluster/waiting.ts';
 import type { Fence } from '../../../store/fence.ts';
 import { follow } from '../../../store/follow.ts';
+import { askInfoAt } from '../../../view/ask-info.ts';
 
 const LIMIT_MARGIN_MS = 500;
 

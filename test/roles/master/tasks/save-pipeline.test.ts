@@ -1,8 +1,8 @@
 /** Save before you speak, once and in order, whatever the store does (docs/design.md §2, §4). */
 import { describe, expect, it } from 'vitest';
 import { LIMITS } from '../../../../src/base/limits.ts';
+import { loadQueue } from '../../../../src/cluster/job/queue-store.ts';
 import { noSums, type QueueChange } from '../../../../src/core/tasks/state.ts';
-import { loadQueue } from '../../../../src/roles/master/tasks/queue-store.ts';
 import { aStore, Master, settled } from './service-rig.ts';
 
 const block = (number: number, read: number, pass = 0, trainer = 'ann'): QueueChange => ({

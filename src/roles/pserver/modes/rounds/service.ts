@@ -2,13 +2,14 @@
  * Sync mode: the service that takes units of shards, serves them and saves them. When the timeline rises, process,
  * index and units stay. The shards go back to the cut, which round-work.ts loads.
  */
-import type { ShardsInfo } from '../../../../cluster/info.ts';
+
 import { roundPlanOf } from '../../../../cluster/job/job-plan.ts';
 import { lookRulesOf } from '../../../../cluster/job/look-rules.ts';
 import type { UnitBytes } from '../../../../cluster/placement/pserver-record.ts';
 import { roundShares } from '../../../../core/round-shares.ts';
 import type { TableReport } from '../../../../protocol/messages/table-report.ts';
 import { createParameters } from '../../../../tensor/wasm-parameters.ts';
+import type { ShardsInfo } from '../../../../view/info.ts';
 import { sweepOrphans } from '../../files/sweep.ts';
 import { OwnedHeads } from '../../held/owned-heads.ts';
 import { OwnedShards, type OwnedStats } from '../../held/owned-shards.ts';

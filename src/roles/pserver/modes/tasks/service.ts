@@ -2,13 +2,13 @@
 import type { Cancel } from '../../../../base/seams.ts';
 import type { CheckpointFile } from '../../../../checkpoint/file/write-durable-file.ts';
 import { jobFields } from '../../../../cluster/client/job-fields.ts';
-import type { ShardsInfo } from '../../../../cluster/info.ts';
 import { lookRulesOf } from '../../../../cluster/job/look-rules.ts';
 import type { UnitBytes } from '../../../../cluster/placement/pserver-record.ts';
 import type { RecoveryView } from '../../../../cluster/placement/recovery.ts';
 import { rateShareAt } from '../../../../core/shard/schedule.ts';
 import type { TableReport } from '../../../../protocol/messages/table-report.ts';
 import { createParameters } from '../../../../tensor/wasm-parameters.ts';
+import type { ShardsInfo } from '../../../../view/info.ts';
 import { failWholeJob } from '../../fail-job.ts';
 import { type Checkpointing, createCheckpointing } from '../../files/checkpointing.ts';
 import { beforeUpdates } from '../../files/first-update.ts';

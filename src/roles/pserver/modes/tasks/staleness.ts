@@ -5,10 +5,10 @@
 import { assert } from '../../../../base/assert.ts';
 import { PaddletError } from '../../../../base/errors.ts';
 import type { Cancel, Clock, Log } from '../../../../base/seams.ts';
-import type { HeldUpPulls } from '../../../../cluster/info.ts';
 import { judgeStaleness, type PulledVersion, type StalenessRule } from '../../../../core/shard/staleness.ts';
 import { type GateEffect, type GateEvent, StalenessGate } from '../../../../core/shard/staleness-gate.ts';
 import type { Session } from '../../../../protocol/messages/channel.ts';
+import type { HeldUpPulls } from '../../../../view/info.ts';
 import type { PserverMetrics } from '../../metrics.ts';
 
 /** Announcement of a trainer with a pull: the number of pushes that will carry gradients of the pulled values. */
