@@ -1,7 +1,7 @@
-/** Whether what a command prints with `--json` is as it is promised (src/commands/json). */
+/** Whether what a command prints with `--json` is as it is promised (scripts/output-schema). */
 import * as z from 'zod';
 import { ERROR, OUTPUTS } from '../scripts/output-schema/index.ts';
-import { COMMANDS } from '../src/commands/index.ts';
+import { commandNamed } from '../src/commands/index.ts';
 
 export interface Printed {
   readonly code: number;
@@ -40,8 +40,8 @@ function checkLine(id: string | undefined, line: string, code: number, command: 
 
 /** The longest run of leading words that names a command. */
 function commandIn(words: readonly string[]): string | undefined {
-  const ids = [3, 2, 1].map((count) => words.slice(0, count).join(':'));
-  return ids.find((id) => COMMANDS.some((entry) => entry.id === id));
+  const named = [3, 2, 1].map((count) => commandNamed(words.slice(0, count).join(':')));
+  return named.find((entry) => entry !== undefined)?.id;
 }
 
 /** Of a union: of the alternative that fails last, as it comes nearest. */

@@ -142,6 +142,7 @@ const jobRow = schemaOf<JobRow>()(
   z.strictObject({
     name: jobName,
     folder: z.string().optional().describe("The job's folder; absent with --store."),
+    store: z.string().optional().describe('The store that --store names; absent without --store.'),
     state: z
       .enum(['not started', 'running', 'stopped', 'done', 'failed'])
       .optional()
@@ -155,6 +156,7 @@ const jobRow = schemaOf<JobRow>()(
       })
       .optional()
       .describe('Progress of the job; absent before the first task is handed out.'),
+    created: secondsSince1970.optional().describe('When the job was published, in seconds since 1970.'),
     lastAlive: secondsSince1970
       .optional()
       .describe(
@@ -173,6 +175,7 @@ export const jobs = z.strictObject({ jobs: z.array(jobRow) });
 export const deleteJob = z.strictObject({
   job: jobName,
   deleted: z.literal(true),
+  freedBytes: count.describe('Size of the files that paddlet deleted.'),
   kept: z.array(z.string()).describe('What paddlet did not delete, as sentences.'),
 });
 

@@ -10,7 +10,8 @@ const entry = (
   id: string,
   summary: string,
   load: () => Promise<{ readonly default: CommandClass }>,
-): CommandEntry => ({ id, group, summary, load: async () => (await load()).default });
+  alias?: string,
+): CommandEntry => ({ id, alias, group, summary, load: async () => (await load()).default });
 
 export const COMMANDS: readonly CommandEntry[] = [
   entry('train', 'run', 'Run a whole cluster on this machine and train a job', () => import('./run/index.ts')),
@@ -60,6 +61,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     'jobs:delete',
     'Delete a job, including its checkpoints and its folder',
     () => import('./jobs/delete.ts'),
+    'jobs:rm',
   ),
   entry('cluster', 'stop', 'Stop a job cleanly so that it can be resumed', () => import('./stop/index.ts')),
   entry(
@@ -151,3 +153,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   entry('help', 'docs', 'Show the documents and manual pages that come with paddlet', () => import('./docs/index.ts')),
   entry('help', 'completion', 'Print a completion script for bash, zsh or fish', () => import('./completion/index.ts')),
 ];
+
+/** By its id or its alias: words separated by `:`. */
+export const commandNamed = (name: string): CommandEntry | undefined =>
+  COMMANDS.find(({ id, alias }) => id === name || alias === name);

@@ -15,7 +15,7 @@ import { overview } from './base/overview.ts';
 import { unknownCommand } from './base/unknown-command.ts';
 import { fromOclif } from './base/usage-errors.ts';
 import { TOPIC_ENTRIES, TOPICS, topicSubject } from './help/topics.ts';
-import { COMMANDS } from './index.ts';
+import { COMMANDS, commandNamed } from './index.ts';
 
 /** Runs `paddlet <argv>`. Never throws: errors are printed and become the exit code. */
 export async function main(argv: readonly string[]): Promise<ExitCode> {
@@ -101,7 +101,7 @@ function resolveTarget(argv: readonly string[]): Target {
   const flagAt = line.findIndex((word) => word.startsWith('-'));
   const words = flagAt === -1 ? line : line.slice(0, flagAt);
   for (let count = Math.min(words.length, 3); count > 0; count--) {
-    const entry = COMMANDS.find(({ id }) => id === words.slice(0, count).join(':'));
+    const entry = commandNamed(words.slice(0, count).join(':'));
     if (entry !== undefined) return { kind: 'command', entry, rest: line.slice(count) };
   }
   if (words.length === 0 && (flagAt === -1 || isHelpWanted(argv))) return { kind: 'overview', under: undefined };

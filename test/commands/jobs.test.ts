@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test, vi } from 'vitest';
 import { readJobRecord } from '../../src/cluster/job/job-record.ts';
+import { folderUse } from '../../src/commands/jobs/folder-use.ts';
 import { deleteJob } from '../../src/commands/run/reset-job.ts';
 import { createClock } from '../../src/host/clock.ts';
 import { createDisk } from '../../src/host/disk.ts';
@@ -49,7 +50,7 @@ test('jobs of ./.paddlet: one that failed, one that is stopped, and those that c
   try {
     const { code, out } = await run(job, 'jobs', '--timeout', '0s', '--json');
     const folder = (name: string): string => join(job.cwd, '.paddlet', name);
-    const seen = { lastAlive: expect.any(Number), bytes: expect.any(Number) };
+    const seen = { created: expect.any(Number), lastAlive: expect.any(Number), bytes: expect.any(Number) };
     expect([code, JSON.parse(out)]).toEqual([
       0,
       {
@@ -62,8 +63,10 @@ test('jobs of ./.paddlet: one that failed, one that is stopped, and those that c
       },
     ]);
     const text = (await run(job, 'jobs', '--timeout', '0s')).out;
-    expect(text).toMatch(/^name +state +progress +last alive +size\ndamaged +StoreInvalid\n/);
-    expect(text).toMatch(/\nsmall +failed +20\d\d-\S+Z +[\d.]+ kB\n/);
+    expect(text).toMatch(
+      /^name +state +progress +age +last alive +size +where\ndamaged +StoreInvalid +\.paddlet\/damaged\n/,
+    );
+    expect(text).toMatch(/\nsmall +failed +\d.*? (s|min|h|d) +\d.* ago +[\d.]+ kB +\.paddlet\/small\n/);
     expect(text).toMatch(/\nlocked: StoreUnavailable: /);
   } finally {
     locked.close();
@@ -78,8 +81,15 @@ test('jobs of a store, and the absence of jobs', async () => {
   const { out } = await run(job, 'jobs', '--store', job.url, '--json');
   expect(JSON.parse(out)).toEqual({
     jobs: [
-      { name: 'other', error: expect.objectContaining({ code: expect.any(String), message: expect.any(String) }) },
-      { name: 'small', state: 'stopped', lastAlive: expect.any(Number), bytes: 0 },
+      {
+        name: 'other',
+        store: job.url,
+        error: expect.objectContaining({ code: expect.any(String), message: expect.any(String) }),
+      },
+      {
+        ...{ name: 'small', store: job.url, state: 'stopped', bytes: 0 },
+        ...{ created: expect.any(Number), lastAlive: expect.any(Number) },
+      },
     ],
   });
   await job.store.txn({ if: [], then: [{ deletePrefix: '/paddlet/' }, { put: '/mine/job', value: '{}' }] });
@@ -112,10 +122,13 @@ test('delete removes keys, checkpoints and folder, and asks before', async () =>
   expect([refused.code, refused.err]).toEqual([expect.any(Number), expect.stringContaining('JobConflict')]);
   expect(refused.err).toContain('hint: stop the job first with `paddlet stop .paddlet/small`');
   expect((await job.store.get(keys.result)) === undefined).toBe(false);
-  const { code, out } = await deleting(job, '--yes', '--json');
+  const before = folderUse(job.folder).bytes;
+  const { code, out } = await run(job, 'jobs', 'rm', 'small', '--yes', '--json');
+  const freedBytes = before - folderUse(job.folder).bytes;
+  expect(freedBytes).toBeGreaterThan(10_000);
   expect([code, JSON.parse(out)]).toEqual([
     0,
-    { job: 'small', deleted: true, kept: [`${job.folder} stays: it holds bad-records`] },
+    { job: 'small', deleted: true, freedBytes, kept: [`${job.folder} stays: it holds bad-records`] },
   ]);
   expect(readdirSync(job.folder)).toEqual(['bad-records']);
   expect((await deleting(job, '--yes')).err).toContain('error JobUnknown: ');
@@ -140,7 +153,7 @@ test.each([0, 1])(
     await expect(tried).rejects.toThrow('EIO');
     await expect(readJobRecord(job.store, keys)).rejects.toMatchObject({ code: 'VersionMismatch' });
     const { code, out } = await deleting(job, '--yes');
-    expect([code, out]).toEqual([0, 'deleted the job small\n']);
+    expect([code, out]).toEqual([0, expect.stringMatching(/^deleted the job small: [\d.]+ kB freed\n$/)]);
     expect(readdirSync(join(job.cwd, '.paddlet'))).toEqual([]);
   },
 );
@@ -185,7 +198,7 @@ test('with --store only the keys of the job are deleted, and the folder stays', 
   await endJob(job);
   await put(job.store, '/paddlet/other/job', '{}');
   const { code, out } = await deleting(job, '--store', job.url, '--yes');
-  expect([code, out]).toEqual([0, expect.stringMatching(/^deleted the job small\ncheckpoints stay: /)]);
+  expect([code, out]).toEqual([0, expect.stringMatching(/^deleted the job small: 0 B freed\ncheckpoints stay: /)]);
   expect((await job.store.range({ prefix: '/' })).entries.map(({ key }) => key)).toEqual(['/paddlet/other/job']);
   expect(readdirSync(join(job.folder, 'checkpoints')).length).toBeGreaterThan(0);
   const { err } = await deleting(job, '--store', job.url, '--yes');

@@ -12,6 +12,8 @@ export const GROUPS = {
 export interface CommandEntry {
   /** Words separated by `:`. */
   readonly id: string;
+  /** A second id, which help does not list. */
+  readonly alias?: string | undefined;
   readonly group: keyof typeof GROUPS;
   /** The same as in the class (a test compares them), so that it is shown without loading the class. */
   readonly summary: string;

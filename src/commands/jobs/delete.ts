@@ -8,6 +8,7 @@ import { type FolderLock, lockFolder } from '../../host/folder-lock.ts';
 import { type Keys, keysOf } from '../../store/keys.ts';
 import { retryUntilAnswered } from '../../store/retry-until-answered.ts';
 import { askYesNo, canAsk } from '../base/ask.ts';
+import { bytesText } from '../base/bytes-text.ts';
 import { type CommandStore, openCommandStore, storeTimeoutFlag } from '../base/command-store.ts';
 import { milliseconds } from '../base/duration-flag.ts';
 import { embeddedStore, findChroot, findStore, unknownJob } from '../base/find-store.ts';
@@ -17,7 +18,14 @@ import { commandWith } from '../base/typed-command.ts';
 import { jobFlags, PaddletCommand } from '../base-command.ts';
 import { readJobBefore } from '../run/job-before.ts';
 import { deleteJob } from '../run/reset-job.ts';
+import { folderUse } from './folder-use.ts';
 import { removeEmptyStore, removeJobEntries } from './remove-folder.ts';
+
+/** What came of it. `kept`: what was not deleted, as sentences. */
+interface Deletion {
+  readonly kept: readonly string[];
+  readonly freedBytes: number;
+}
 
 export default class JobsDeleteCommand extends PaddletCommand<typeof JobsDeleteCommand> {
   static override summary = 'Delete a job, including its checkpoints and its folder';
@@ -25,7 +33,7 @@ export default class JobsDeleteCommand extends PaddletCommand<typeof JobsDeleteC
     `Deletes a job that is not running: its keys in the store, its checkpoints and its folder. The command asks first;
 if it cannot ask on a terminal, --yes is required. Files that paddlet did not write are kept. With --store, the command
 deletes the keys, and the checkpoints in the folder checkpoint.dir of the job. If the command is interrupted, run it
-again.`;
+again. The name jobs rm means the same command.`;
   static override examples = [
     { command: '<%= config.bin %> jobs delete clicks', description: 'Delete the job in ./.paddlet/clicks.' },
     {
@@ -49,9 +57,9 @@ again.`;
     const isInFolder = found.folder !== undefined && found.url === embeddedStore(found.folder);
     const folder = isInFolder ? found.folder : undefined;
     const lock = folder === undefined ? undefined : this.locked(folder);
-    let kept: string[];
+    let deletion: Deletion;
     try {
-      kept = await this.deleteNamed(host, folder);
+      deletion = await this.deleteNamed(host, folder);
     } catch (error) {
       lock?.describe(lock.before);
       throw error;
@@ -60,7 +68,10 @@ again.`;
     }
     if (folder !== undefined) await removeEmptyFolder(host.disk, folder);
     const name = basename(job);
-    this.output({ job: name, deleted: true, kept }, () => [`deleted the job ${name}`, ...kept].join('\n'));
+    const { kept, freedBytes } = deletion;
+    this.output({ job: name, deleted: true, freedBytes, kept }, () =>
+      [`deleted the job ${name}: ${bytesText(freedBytes)} freed`, ...kept].join('\n'),
+    );
   }
 
   private locked(folder: string): FolderLock {
@@ -77,13 +88,15 @@ again.`;
     return shellCommand(['paddlet', 'stop', dir ?? '']);
   }
 
-  /** What was not deleted. */
-  private async deleteNamed(host: Host, folder: string | undefined): Promise<string[]> {
+  private async deleteNamed(host: Host, folder: string | undefined): Promise<Deletion> {
     const { flags } = this;
     const signal = this.interruption();
     const limitMs = milliseconds(flags.timeout);
     const opened = await openCommandStore({ flags, host, signal, access: 'write', limitMs });
     const kept: string[] = [];
+    const inFolder = (): number => (folder === undefined ? 0 : folderUse(folder).bytes);
+    const before = inFolder();
+    let outside = 0;
     let isEmpty = false;
     try {
       const { store, ask } = opened;
@@ -91,7 +104,8 @@ again.`;
       isEmpty = await this.isEmpty(opened);
       const isUnfinishedDeletion = folder !== undefined && isEmpty;
       if (chroot === undefined && !isUnfinishedDeletion) throw await unknownJob(store, flags);
-      await this.agree(folder ?? `${chroot} in ${store.url}`, signal);
+      if (chroot !== undefined) outside = await this.bytesOutside(opened, keysOf(chroot));
+      await this.agree(folder ?? `${chroot} in ${store.url}`, before + outside, signal);
       if (chroot !== undefined && !isUnfinishedDeletion) {
         kept.push(...(await this.deleteKeys(host, opened, keysOf(chroot), folder, signal)));
       }
@@ -99,11 +113,15 @@ again.`;
     } finally {
       await opened.store.close();
     }
-    if (folder === undefined) return kept;
-    if (!isEmpty) return [...kept, `${folder} stays: its store holds other keys`];
+    const freed = (more: readonly string[]): Deletion => ({
+      kept: [...kept, ...more],
+      freedBytes: Math.max(0, before - inFolder()) + outside,
+    });
+    if (folder === undefined) return freed([]);
+    if (!isEmpty) return freed([`${folder} stays: its store holds other keys`]);
     await removeJobEntries(host.disk, folder, { isOwn: basename(dirname(folder)) === '.paddlet' });
     const others = await removeEmptyStore(host.disk, folder);
-    return others.length === 0 ? kept : [...kept, `${folder} stays: it holds ${others.join(', ')}`];
+    return freed(others.length === 0 ? [] : [`${folder} stays: it holds ${others.join(', ')}`]);
   }
 
   private async isEmpty({ store, ask }: CommandStore): Promise<boolean> {
@@ -111,10 +129,17 @@ again.`;
     return entries.length === 0;
   }
 
-  private async agree(what: string, signal: AbortSignal): Promise<void> {
+  /** Bytes of the checkpoints in the folder that `checkpoint.dir` of the job names, if it does. */
+  private async bytesOutside({ store, ask }: CommandStore, keys: Keys): Promise<number> {
+    const { folder, publishedBytes } = await retryUntilAnswered(ask, () => readJobBefore(store, keys));
+    return folder === undefined ? 0 : publishedBytes;
+  }
+
+  private async agree(what: string, bytes: number, signal: AbortSignal): Promise<void> {
     if (this.flags.yes) return;
     const isAsked = !this.flags.json && canAsk();
-    if (isAsked && (await askYesNo(`Delete the job ${what} with its checkpoints?`, signal))) return;
+    if (isAsked && (await askYesNo(`Delete the job ${what} with its checkpoints (${bytesText(bytes)})?`, signal)))
+      return;
     if (isAsked) throw new PaddletError('Interrupted', `${what} was not deleted`);
     throw new PaddletError('Usage', `expected --yes without a terminal to ask on; ${what} was not deleted`, {
       hint: `${commandWith(['--yes'], this.typed)} deletes it with its checkpoints`,

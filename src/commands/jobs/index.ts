@@ -1,7 +1,8 @@
-import { isoTime } from '../../host/clock.ts';
+import { relative } from 'node:path';
 import { bytesText } from '../base/bytes-text.ts';
 import { storeTimeoutFlag } from '../base/command-store.ts';
 import { milliseconds } from '../base/duration-flag.ts';
+import { columnsOf, cut, durationText } from '../base/fit.ts';
 import { storeFlags } from '../base/flags.ts';
 import { PaddletCommand } from '../base-command.ts';
 import { type JobRow, type JobRowProgress, jobRows } from './rows.ts';
@@ -12,9 +13,9 @@ export default class JobsCommand extends PaddletCommand<typeof JobsCommand> {
     `Lists the jobs in ./.paddlet, or, with --store, all jobs in that store. The command changes nothing. If the store
 of a job is damaged or locked, the row of the job shows the error.
 
-The column "last alive" shows when the job ended. If the job has not ended, the column shows the time of the last log
-entry or checkpoint. The column "size" shows the size of the job's folder and checkpoints; with --store, only of the
-checkpoints.`;
+The column "age" shows how long ago the job was published, and "last alive" how long ago it ended. If the job has not
+ended, "last alive" is the time since its last log entry or checkpoint. The column "size" shows the size of the job's
+folder and checkpoints; with --store, only of the checkpoints. The column "where" shows the folder or the store.`;
   static override examples = [
     { command: '<%= config.bin %> jobs', description: 'List the jobs in ./.paddlet.' },
     {
@@ -27,17 +28,23 @@ checkpoints.`;
   override async execute(): Promise<void> {
     const { flags } = this;
     const limitMs = milliseconds(flags.timeout);
-    const jobs = await jobRows({ flags, host: this.host('jobs'), signal: this.interruption(), limitMs });
-    this.output({ jobs }, () => this.textOf(jobs));
+    const host = this.host('jobs');
+    const jobs = await jobRows({ flags, host, signal: this.interruption(), limitMs });
+    this.output({ jobs }, () => this.textOf(jobs, host.clock.wallSeconds()));
   }
 
-  private textOf(jobs: readonly JobRow[]): string {
+  private textOf(jobs: readonly JobRow[], now: number): string {
     if (jobs.length === 0) return this.flags.store === undefined ? 'no jobs in ./.paddlet' : 'no jobs in the store';
     const columns = [
-      ...['name', 'state', 'progress', 'last alive'].map((head) => ({ head })),
-      { head: 'size', align: 'right' as const },
+      ...['name', 'state', 'progress', 'age', 'last alive'].map((head) => ({ head })),
+      ...[{ head: 'size', align: 'right' as const }, { head: 'where' }],
     ];
-    const lines = [this.table(columns, jobs.map(cells))];
+    const table = this.table(
+      columns,
+      jobs.map((job) => cells(job, now)),
+    );
+    const width = process.stdout.isTTY ? columnsOf(process.stdout) : Number.POSITIVE_INFINITY;
+    const lines = table.split('\n').map((line) => cut(line, width));
     for (const { name, state, error } of jobs) {
       if (state === 'not started') {
         lines.push(`start ${name} with \`paddlet run FILE\`, or delete it with \`paddlet jobs delete ${name}\``);
@@ -50,14 +57,19 @@ checkpoints.`;
   }
 }
 
-function cells({ name, state, progress, lastAlive, bytes, error }: JobRow): string[] {
-  const time = state === 'running' ? 'now' : lastAlive === undefined ? '' : isoTime(lastAlive);
+function cells(
+  { name, state, progress, created, lastAlive, bytes, error, folder, store }: JobRow,
+  now: number,
+): string[] {
+  const ago = (time: number): string => `${durationText(now - time)} ago`;
   return [
     name,
     state ?? error?.code ?? '',
     progress === undefined ? '' : progressText(progress),
-    time,
+    created === undefined ? '' : durationText(now - created),
+    state === 'running' ? 'now' : lastAlive === undefined ? '' : ago(lastAlive),
     bytes === undefined ? '' : bytesText(bytes),
+    folder === undefined ? (store ?? '') : relative('', folder),
   ];
 }
 

@@ -1,6 +1,5 @@
 /** A row for each job of ./.paddlet or of a store. Reads only; a store that cannot be read is a row with its error. */
-import { type Dirent, lstatSync, readdirSync } from 'node:fs';
-import { basename, join, resolve } from 'node:path';
+import { basename, resolve } from 'node:path';
 import { isPaddletError, PaddletError } from '../../base/errors.ts';
 import type { Host } from '../../base/seams.ts';
 import { readEntries } from '../../checkpoint/registry/discover.ts';
@@ -8,23 +7,28 @@ import { generationsOf } from '../../checkpoint/registry/entry.ts';
 import { defaultChroot, keysOf, ROOT } from '../../store/keys.ts';
 import { listJobs } from '../../store/list-jobs.ts';
 import { retryUntilAnswered } from '../../store/retry-until-answered.ts';
+import type { Store } from '../../store/store.ts';
 import { type JobView, viewOf } from '../../view/job-view.ts';
 import { readStoredProgress } from '../../view/stored-progress.ts';
 import { type CommandStore, openCommandStore } from '../base/command-store.ts';
 import { type ErrorJson, errorJson } from '../base/errors.ts';
 import { HOME, hasStore, jobsAtHome } from '../base/find-store.ts';
-import { logFolder } from '../base/job-logs.ts';
 import { lookAtJob } from '../base/look-at-job.ts';
 import { fromSystem } from '../base/machine-errors.ts';
 import { QUIET_LOG } from '../base/quiet-log.ts';
 import type { CredentialFlags } from '../base/store-credentials.ts';
+import { folderUse } from './folder-use.ts';
 
 export interface JobRow {
   readonly name: string;
   /** The job's folder in ./.paddlet; absent for a job of `--store`. */
   readonly folder?: string;
+  /** The store that `--store` names; absent for a job in ./.paddlet. */
+  readonly store?: string;
   readonly state?: 'not started' | 'running' | 'stopped' | 'done' | 'failed';
   readonly progress?: JobRowProgress;
+  /** Seconds since 1970 when the job was published. */
+  readonly created?: number;
   /** Seconds since 1970 when the job ended, or when one of its processes last wrote something. Absent if unknown. */
   readonly lastAlive?: number;
   /** Size of the folder and of checkpoints outside it; for a job of `--store`, size of its checkpoints. */
@@ -70,7 +74,7 @@ async function rowsOfFolder(options: RowsOptions, name: string): Promise<readonl
   } catch (error) {
     // Deleted since the folders were listed.
     if (isPaddletError(error, 'JobUnknown') && !hasStore(folder)) return [];
-    return [failedRow(options, name, folder, error)];
+    return [failedRow(options, name, { folder }, error)];
   }
 }
 
@@ -135,16 +139,20 @@ async function rowOfJob(
     const seen = [...files.map(({ timestamp }) => timestamp), ...(use?.lastLog === undefined ? [] : [use.lastLog])];
     return {
       name,
-      ...(folder !== undefined && { folder }),
+      ...whereOf(folder, store),
       state,
+      created: view.record.created,
       ...(progress !== undefined && { progress }),
       lastAlive: lastAlive(view, state, seen, clock.wallSeconds()),
       bytes: (use?.bytes ?? 0) + (use === undefined || isOutside ? checkpointBytes : 0),
     };
   } catch (error) {
-    return failedRow(options, name, folder, error);
+    return failedRow(options, name, whereOf(folder, store), error);
   }
 }
+
+const whereOf = (folder: string | undefined, { url }: Pick<Store, 'url'>): Pick<JobRow, 'folder' | 'store'> =>
+  folder === undefined ? { store: url } : { folder };
 
 const stateOf = ({ phase }: JobView): NonNullable<JobRow['state']> =>
   phase === 'done' || phase === 'failed' || phase === 'stopped' ? phase : 'running';
@@ -166,46 +174,15 @@ function progressOf({ progress, result, master }: JobView): JobRowProgress | und
 }
 
 /** Rethrows bugs, and an interruption of the whole command. */
-function failedRow({ signal }: RowsOptions, name: string, folder: string | undefined, thrown: unknown): JobRow {
+function failedRow(
+  { signal }: RowsOptions,
+  name: string,
+  where: Pick<JobRow, 'folder' | 'store'>,
+  thrown: unknown,
+): JobRow {
   const error = fromSystem(thrown);
   if (!isPaddletError(error) || signal.aborted) throw thrown;
   const { code, message, hint } = errorJson(error).error;
   const shown = { code, message, ...(hint !== undefined && { hint }) };
-  return { name, ...(folder !== undefined && { folder }), error: shown };
-}
-
-interface FolderUse {
-  readonly bytes: number;
-  /** Seconds since 1970 of the last entry in a log. */
-  readonly lastLog: number | undefined;
-}
-
-/** A file with several names counts once. A file that a running job has just removed counts as 0. */
-function folderUse(folder: string): FolderUse {
-  const inodes = new Set<number>();
-  const logs = logFolder(folder);
-  let [bytes, lastMs] = [0, 0];
-  const walk = (at: string): void => {
-    for (const entry of entriesIn(at)) {
-      const path = join(at, entry.name);
-      // Links are not followed.
-      if (entry.isDirectory()) walk(path);
-      const found = entry.isFile() ? lstatSync(path, { throwIfNoEntry: false }) : undefined;
-      if (found === undefined || inodes.has(found.ino)) continue;
-      inodes.add(found.ino);
-      bytes += found.size;
-      if (at === logs) lastMs = Math.max(lastMs, found.mtimeMs);
-    }
-  };
-  walk(folder);
-  return { bytes, lastLog: lastMs === 0 ? undefined : lastMs / 1000 };
-}
-
-function entriesIn(folder: string): Dirent[] {
-  try {
-    return readdirSync(folder, { withFileTypes: true });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
-    throw error;
-  }
+  return { name, ...where, error: shown };
 }

@@ -14,6 +14,8 @@ export interface JobBefore {
   readonly entry: KeyValue | undefined;
   readonly pservers: number;
   readonly files: FilesOfJob;
+  /** Bytes of the checkpoint files that it has published. */
+  readonly publishedBytes: number;
   /** Undefined when its record does not say. */
   readonly job: { readonly id: string; readonly name: string } | undefined;
   /** Folder of its checkpoints, if the job names one. */
@@ -67,6 +69,7 @@ export async function readJobBefore(store: Store, keys: Keys): Promise<JobBefore
       jobId: record?.id,
       names: new Set([...files.map(({ uuid }) => uuid), ...(kept === undefined ? [] : filesOfKept(kept))]),
     },
+    publishedBytes: files.reduce((sum, { bytes = 0 }) => sum + bytes, 0),
     job: record?.job.name === undefined ? undefined : { id: record.id, name: record.job.name },
     folder: dir === undefined ? undefined : resolve(dir),
     progress: isResumable ? { pass, savedAt } : undefined,
