@@ -1,6 +1,6 @@
 /**
  * What a process reports about itself: the answer to an `info` request. One schema per role, with parts for async and
- * sync mode. The roles build these objects; the processes that ask check them with `parseRoleInfo` (`job/ask-info.ts`).
+ * sync mode. The roles build these objects; the processes that ask check them with `parseRoleInfo` (`ask-info.ts`).
  * Passes, tasks and rounds count from 0.
  */
 import * as z from 'zod';

@@ -14,7 +14,7 @@ import { allServing, limitedTables, type TableNote, tableNotes } from './limited
 import { processName } from './process-name.ts';
 import { type JobProgress, progressOfMaster, progressOfResult, progressOfStored } from './progress.ts';
 import { type ProcessRates, ratesOf, slownessOf } from './rates.ts';
-import type { SeenJob } from './see-job.ts';
+import type { Look, SeenJob } from './see-job.ts';
 import { type Wait, waitsOf } from './waits.ts';
 import { type Cause, oneLine } from './why/cause.ts';
 import { whyOf } from './why/why.ts';
@@ -67,13 +67,6 @@ export interface JobView extends SeenJob {
   readonly waits: readonly Wait[];
 }
 
-/** A look at a job, and when it was: on a monotonic clock, and in seconds since 1970. */
-export interface Look {
-  readonly seen: SeenJob;
-  readonly atMs: number;
-  readonly wallSeconds: number;
-}
-
 /** Rates of processes need an earlier look. */
 export function viewOf({ seen, atMs, wallSeconds }: Look, before?: Look): JobView {
   const { end, record } = seen;
@@ -90,11 +83,12 @@ export function viewOf({ seen, atMs, wallSeconds }: Look, before?: Look): JobVie
       slow: role === 'trainer' ? slownessOf(id, master) : undefined,
     };
   });
+  // Keys of processes that died stay until their leases end.
+  const live = seen.here?.kind === 'dead' ? [] : processes;
   return {
     ...seen,
     phase: phaseOf(seen, master),
-    ...{ master, result, processes },
-    live: seen.here?.kind === 'dead' ? [] : processes,
+    ...{ master, result, processes, live },
     reason: reasonOf(seen),
     why: causesOf(seen),
     notes: end === undefined ? tableNotes(seen) : [],
@@ -103,7 +97,7 @@ export function viewOf({ seen, atMs, wallSeconds }: Look, before?: Look): JobVie
     records: result?.records ?? recordsOf(seen, master),
     kept: result?.evaluation ?? master?.kept,
     tables: result === undefined ? limitedTables(seen) : result.tables,
-    waits: waitsOf(seen),
+    waits: waitsOf({ processes: live }),
   };
 }
 

@@ -18,19 +18,39 @@ export interface SeenJob extends JobStatus {
   readonly copies?: readonly UnitCopiesStatus[];
 }
 
-/** `folder` of the job, if it is known. Undefined when there is no such job. */
+export interface LookOptions {
+  readonly clock: Clock;
+  /** Folder of the job, if it is known. */
+  readonly folder: string | undefined;
+  /**
+   * Whether to find out also where copies are, and how far a job without a master came. That takes more requests. A
+   * look for the processes alone goes without.
+   */
+  readonly isWhole: boolean;
+}
+
+/** A look at a job, and when its processes answered: on a monotonic clock, and in seconds since 1970. */
+export interface Look {
+  readonly seen: SeenJob;
+  readonly atMs: number;
+  readonly wallSeconds: number;
+}
+
+/** Undefined when there is no such job. */
 export async function seeJob(
   store: Store,
   keys: Keys,
   network: Network,
-  at: { readonly clock: Clock; readonly folder: string | undefined },
-): Promise<SeenJob | undefined> {
+  { clock, folder, isWhole }: LookOptions,
+): Promise<Look | undefined> {
   const status = await describeJob(store, keys, network);
-  if (status === undefined || status.end !== undefined) return status;
+  const at = { atMs: clock.monotonicMs(), wallSeconds: clock.wallSeconds() };
+  if (status === undefined || status.end !== undefined) return status && { seen: status, ...at };
   const { record, processes } = status;
-  const areCopied = record.job.cluster.replicas > 1 && processes.length > 0;
+  const areCopied = isWhole && record.job.cluster.replicas > 1 && processes.length > 0;
   const seen = { ...status, ...(areCopied && { copies: await describeCopies(store, keys, network, record) }) };
-  if (directingInfo(status) !== undefined) return seen;
-  const here = await seenHere(store.url, at.folder, status, at.clock);
-  return { ...seen, here, stored: await readStoredProgress(store, keys, status) };
+  if (directingInfo(status) !== undefined) return { seen, ...at };
+  const here = await seenHere(store.url, folder, status, clock);
+  const stored = isWhole ? await readStoredProgress(store, keys, status) : undefined;
+  return { seen: { ...seen, here, stored }, ...at };
 }

@@ -122,7 +122,7 @@ async function rowOfJob(
   try {
     const keys = keysOf(defaultChroot(name));
     const retryStore = <T>(call: () => Promise<T>): Promise<T> => retryUntilAnswered(ask, call);
-    const look = await lookAtJob({ host, store, keys, folder, retryStore });
+    const look = await lookAtJob({ host, store, keys, folder, retryStore }, { isWhole: true });
     const { end } = look.seen;
     const hasFailed = end !== undefined && 'failure' in end;
     // A look at a job that has ended does not read how far it came.

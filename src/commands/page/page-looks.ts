@@ -12,8 +12,8 @@ import { readHistory } from '../../roles/master/load-history.ts';
 import { defaultChroot, type Keys, keysOf } from '../../store/keys.ts';
 import { listJobs } from '../../store/list-jobs.ts';
 import type { Store } from '../../store/store.ts';
-import { type Look, viewOf } from '../../view/job-view.ts';
-import { seeJob } from '../../view/see-job.ts';
+import { viewOf } from '../../view/job-view.ts';
+import { type Look, seeJob } from '../../view/see-job.ts';
 import { linesOf } from '../base/history-lines.ts';
 import { VERSION } from '../version.ts';
 import { curvesOf } from './curves.ts';
@@ -63,13 +63,12 @@ export class PageLooks {
   async look(): Promise<Looked> {
     const { host, store, keys, folder, servedBy } = this.#options;
     const { clock } = host;
-    const seen = await seeJob(store, keys, this.#network, { clock, folder });
+    const now = await seeJob(store, keys, this.#network, { clock, folder, isWhole: true });
     this.#network.sweep();
-    const { jobs, curves } = await this.#lookSlowly(seen?.end !== undefined);
-    const wallSeconds = clock.wallSeconds();
-    const data = { time: wallSeconds, version: VERSION, servedBy, jobs };
-    if (seen === undefined) return { data, curves };
-    const now = { seen, atMs: clock.monotonicMs(), wallSeconds };
+    const { jobs, curves } = await this.#lookSlowly(now?.seen.end !== undefined);
+    const data = { time: clock.wallSeconds(), version: VERSION, servedBy, jobs };
+    if (now === undefined) return { data, curves };
+    const { seen } = now;
     // A job that was started over is not compared with its former state.
     const isSame = this.#before?.seen.record.id === seen.record.id;
     const view = viewOf(now, isSame ? this.#before : undefined);

@@ -161,7 +161,7 @@ export function showProgress(
   { onLine, onMaster, children }: ShownTo,
 ): { cancel: Cancel } {
   const { host, store, keys, loaded } = run;
-  const shown = new RunProgress({ ...host, progress, onLine });
+  const shown = new RunProgress({ progress, onLine });
   const watched = { ...host, store, keys };
   const cancels = [
     watchMaster({

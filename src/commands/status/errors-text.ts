@@ -1,7 +1,7 @@
 /** What went wrong last: of each process the newest warning or error that it still remembers, one line each. */
 import { visible } from '../../base/visible.ts';
-import { shortId } from '../../cluster/trainer-entry.ts';
 import type { LiveProcess } from '../../view/describe-job.ts';
+import { processName } from '../../view/process-name.ts';
 import { cut, durationText } from '../base/fit.ts';
 
 /** What is older has passed, or is repeated; `--json` and the log have it. */
@@ -16,8 +16,7 @@ export function errorsText(processes: readonly LiveProcess[], wallSeconds: numbe
     if (newest === undefined) return [];
     const ageSeconds = Math.max(0, Math.round(wallSeconds - newest.time));
     if (ageSeconds > RECENT_SECONDS) return [];
-    const who = role === 'master' ? role : `${role} ${role === 'trainer' ? shortId(id) : id}`;
-    return [`  ${who}, ${durationText(ageSeconds)} ago: ${newest.level}: ${newest.text}`];
+    return [`  ${processName({ role, id })}, ${durationText(ageSeconds)} ago: ${newest.level}: ${newest.text}`];
   });
   if (lines.length === 0) return [];
   const left = lines.length - MOST_SHOWN;

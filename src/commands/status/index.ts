@@ -107,7 +107,7 @@ if copies differ, and 6 if some copies could not be compared in time.`;
       const { typed }: WhereFlags = flags;
       const retryStore = <T>(call: () => Promise<T>): Promise<T> => retryUntilAnswered(ask, call);
       const look = async (): Promise<Shown> => {
-        const view = viewOf(await lookAtJob({ host, store, keys, folder, retryStore, typed }));
+        const view = viewOf(await lookAtJob({ host, store, keys, folder, retryStore, typed }, { isWhole: true }));
         const ofJob = jobFolder({ dir: folder }, view.record.job.name);
         return { view, listed: listedIn(ofJob, view.result?.records.bad ?? 1) };
       };

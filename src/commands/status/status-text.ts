@@ -29,6 +29,9 @@ export interface TextOptions {
   readonly columns?: number | undefined;
 }
 
+/** More causes are left to `paddlet why`. */
+const MOST_CAUSES = 3;
+
 /** `listed`: where bad records are listed. `wallSeconds`: now, in seconds since 1970. */
 export function statusText(view: JobView, listed: Listed, wallSeconds: number, options: TextOptions): string {
   const { columns = Number.POSITIVE_INFINITY } = options;
@@ -51,10 +54,8 @@ function progressText(view: JobView, wallSeconds: number): string[] {
   const lines = [`job ${record.job.name}: ${phase}`];
   if (end !== undefined && 'failure' in end) lines.push(...`${end.failure.code}: ${end.failure.message}`.split('\n'));
   if (master === undefined) return [...lines, ...storedText(view, wallSeconds)];
-  lines.push(
-    ...(master.mode === 'sync' ? roundsText(master, view.why) : tasksText(master, view.why)),
-    ...paceText(view),
-  );
+  const shown = view.why.slice(0, MOST_CAUSES);
+  lines.push(...(master.mode === 'sync' ? roundsText(master, shown) : tasksText(master, shown)), ...paceText(view));
   if (kept !== undefined) lines.push(keptText(kept));
   if (isSaveRefused(view)) lines.push(...checkpointText(view.checkpoints, wallSeconds));
   return lines;
@@ -62,30 +63,28 @@ function progressText(view: JobView, wallSeconds: number): string[] {
 
 /** How the cluster is, and what holds the job up: each trouble once. */
 function clusterText(view: JobView): string[] {
-  const { record, end, processes, written, health, copies, notes } = view;
+  const { record, end, processes, live, written, health, copies, notes } = view;
   const lines = end === undefined ? healthText(view) : [`cluster: ${health.status}${afterComma(view.reason)}`];
   if (health.status === 'UNKNOWN' && processes.length > 0 && written !== undefined) {
     lines.push(`the last master wrote ${written.cluster_status}, but it does not answer`);
   }
-  if (end === undefined && processes.length > 0) lines.push(...spreadText(view), ...timesText(processes));
-  if (copies !== undefined) lines.push(copiesLine(copies, record.job.cluster.replicas));
+  if (end === undefined && live.length > 0) lines.push(...spreadText(view), ...timesText(live));
+  if (copies !== undefined && live.length > 0) lines.push(copiesLine(copies, record.job.cluster.replicas));
   const [note] = notes;
   if (note !== undefined) lines.push(`note: ${note.sentence}`);
   return lines;
 }
 
-/** More causes are left to `paddlet why`. */
-const MOST_CAUSES = 3;
-
-function healthText({ health, reason, why, record, here }: JobView): string[] {
+function healthText({ health, reason, why, record }: JobView): string[] {
   // When no process answers, the reason is all that is known.
-  if (health.status === 'UNKNOWN' || here !== undefined) return [`cluster: ${health.status}${afterComma(reason)}`];
+  if (health.status === 'UNKNOWN') return [`cluster: ${health.status}${afterComma(reason)}`];
+  const shown = why.slice(0, MOST_CAUSES);
   const unexplained = health.waitingFor.filter(
-    ({ kind }) => !why.some((cause) => CAUSES_OF[kind].includes(cause.kind)),
+    ({ kind }) => !shown.some((cause) => CAUSES_OF[kind].includes(cause.kind)),
   );
   const waits = unexplained.length === 0 ? '' : `, waiting for ${unexplained.map(waitingText).join('; ')}`;
-  const [cause, ...others] = why.slice(0, MOST_CAUSES);
-  const left = why.length - MOST_CAUSES;
+  const [cause, ...others] = shown;
+  const left = why.length - shown.length;
   return [
     `cluster: ${health.status}${waits}`,
     ...(cause === undefined ? [] : [`why: ${cause.sentence}`]),
@@ -240,7 +239,7 @@ function processCells(process: ProcessView, { record }: JobView, isWide: boolean
 /** What a process does, in a few words. */
 export function activityOf(answer: LiveProcess['answer'], isWide: boolean): string {
   if (answer.kind === 'none') return silenceText(answer);
-  if (answer.kind === 'notUnderstood') return 'unknown, see above';
+  if (answer.kind === 'notUnderstood') return answer.error.message;
   const { info } = answer;
   return info.state === 'waiting' ? `waiting for ${info.waitingFor}` : workText(info, isWide);
 }

@@ -51,13 +51,13 @@ last refresh. Stragglers are marked. The lines above the table show the progress
   private async show(job: OpenJob): Promise<ExitCode> {
     const { clock } = job.host;
     const { count = Number.POSITIVE_INFINITY } = this.flags;
-    let before = await lookAtJob(job);
+    let before = await lookAtJob(job, { isWhole: false });
     if (before.seen.end === undefined) await pause(clock, FIRST_INTERVAL_MS, job.signal);
     let shown = 0;
     const end = await showLive({
       ...{ clock, isInLines: this.flags.json, signal: job.signal, intervalMs: milliseconds(this.flags.interval) },
       look: async () => {
-        const now = await lookAtJob(job);
+        const now = await lookAtJob(job, { isWhole: false });
         const view = viewOf(now, before);
         before = now;
         shown += 1;

@@ -3,6 +3,7 @@ import type { PaddletError } from '../../base/errors.ts';
 import { visible } from '../../base/visible.ts';
 import type { JobView } from '../../view/job-view.ts';
 import type { TableNote } from '../../view/limited-tables.ts';
+import { progressOfMaster } from '../../view/progress.ts';
 import { type Cause, oneLine } from '../../view/why/cause.ts';
 
 export interface Answer {
@@ -18,14 +19,14 @@ export interface Answer {
   readonly notes?: readonly TableNote[];
 }
 
-export function answerOf({ record, phase, master, progress, why, notes }: JobView): Answer {
+export function answerOf({ record, phase, master, why, notes }: JobView): Answer {
   const { recordsPerSecond } = master ?? {};
-  const hasTrained = (progress.records ?? 0) > 0;
+  const hasTrained = master !== undefined && (progressOfMaster(master).records ?? 0) > 0;
   return {
     job: record.job.name,
     phase,
     ...(recordsPerSecond === undefined ? {} : { recordsPerSecond }),
-    ...(master !== undefined && hasTrained ? { quietSeconds: Math.round(master.quietMs / 100) / 10 } : {}),
+    ...(hasTrained ? { quietSeconds: Math.round(master.quietMs / 100) / 10 } : {}),
     causes: why,
     ...(notes.length === 0 ? {} : { notes }),
   };

@@ -34,7 +34,7 @@ The command changes nothing. The exit code is 0, whether or not something holds 
     const flags = namedJob(this.args.job, this.flags, this.typed);
     try {
       return await withJob({ flags, host: this.host('why'), signal: this.interruption() }, async (job) =>
-        answerOf(viewOf(await lookAtJob(job))),
+        answerOf(viewOf(await lookAtJob(job, { isWhole: false }))),
       );
     } catch (error) {
       // That the store does not answer is an answer; that its file is missing is not.

@@ -121,7 +121,7 @@ export function missingCauses({ processes, record, spread }: Seen): Cause[] {
       kind: 'trainers',
       sentence:
         cluster.minTrainers === 1
-          ? 'No trainer is running: no task is worked on.'
+          ? 'No trainer is running: nothing is trained.'
           : `${trainers} of ${cluster.minTrainers} trainers are running; the master hands out work when all are.`,
       hint: 'start more trainers, or lower cluster.minTrainers and start the job again',
     });

@@ -250,3 +250,9 @@ it('has tables with admission, eviction or a bound, and a note if one is too sma
   );
   expect(jobOf(statusOf([pserver(0), pserver(1)])).tables).toBeUndefined();
 });
+
+it('shows neither dead processes nor waits for them', () => {
+  const dead = [live('master', 'master', { kind: 'none' }), live('pserver', '0', { kind: 'none' })];
+  expect(jobOf(statusOf(dead)).waits).toHaveLength(1);
+  expect(jobOf(statusOf(dead, { here: { kind: 'dead' } }))).toMatchObject({ processes: [], waits: [] });
+});

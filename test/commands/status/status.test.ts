@@ -233,9 +233,9 @@ describe('the status of a job whose master', () => {
       'newest checkpoint: none',
       'cluster: UNHEALTHY, waiting for pserver 0, 1 (0 of 2 are running)',
       'why: The master sent an answer that this version does not understand: field mode.',
-      'and: No trainer is running: no task is worked on.',
+      'and: No trainer is running: nothing is trained.',
       '',
-      'master   master:master unknown, see above',
+      'master   master:master sent an answer that this version does not understand: field mode',
     ]);
     expect(printed(statusOf([odd]), 1_010)).toMatchObject({
       processes: [{ role: 'master', answers: false, error: { code: 'BadMessage', message: error.message } }],
@@ -285,6 +285,9 @@ it('says each trouble once, the cause first, and leaves more than three causes t
     expect.stringMatching(/^and: Trainer t2 at .* does not answer/),
     'and 2 more causes: see `paddlet why small`',
   ]);
+  // The causes that are left out hide no trouble.
+  const withoutMaster = textOf(statusOf([...PSERVERS, ...trainers]));
+  expect(withoutMaster).toContain('cluster: UNHEALTHY, waiting for a master (none is registered)');
 });
 
 it('does not list dead processes among the live ones', () => {

@@ -4,8 +4,8 @@ import { headLines, type ProcessRow, rowOf, topTable } from '../../../src/comman
 import { parseJobFile } from '../../../src/job/load-job.ts';
 import type { LiveProcess } from '../../../src/view/describe-job.ts';
 import type { RoleInfo } from '../../../src/view/info.ts';
-import { type Look, viewOf } from '../../../src/view/job-view.ts';
-import type { SeenJob } from '../../../src/view/see-job.ts';
+import { viewOf } from '../../../src/view/job-view.ts';
+import type { Look, SeenJob } from '../../../src/view/see-job.ts';
 import { recordOf } from '../../cluster/job/stored-job.ts';
 import * as infos from '../../cluster/role-infos.ts';
 
